@@ -55,10 +55,8 @@ class Spent:
     loops: tuple[int, ...]
 
 
-def spent(
-    inputs: SortedHistograms, kernel: Sequence[Fraction], ratio: Fraction, *, output: int = 0
-) -> Spent:
-    """Return the largest ratio of an output's probabilities over all private voters, exactly.
+def spent(inputs: SortedHistograms, kernel: Sequence[Fraction], ratio: Fraction) -> Spent:
+    """Return the largest ratio of class 0's probabilities over all private voters, exactly.
 
     Over the corners that theorem 2 leaves, in integers: the tables of all loops at once, one voter
     more on an edge at a time.
@@ -67,7 +65,6 @@ def spent(
         inputs: the sorted histograms of K votes over C classes.
         kernel: k[lambda, c] by variable.
         ratio: r = e^epsilon of each voter, above 1.
-        output: the class that is told; by symmetry all are alike.
 
     Raises:
         ParameterError: for too many choices of corners.
@@ -82,7 +79,7 @@ def spent(
     whole = lcm(*(share.denominator for share in shares))
     every = product(range(voters + 1), repeat=classes)
     histograms = [histogram for histogram in every if sum(histogram) == voters]
-    told = inputs.variables_of(np.array(histograms))[:, output].tolist()
+    told = inputs.variables_of(np.array(histograms))[:, 0].tolist()
     table = {h: int(whole * shares[v]) for h, v in zip(histograms, told, strict=True)}
     pairs, best = list(combinations(range(classes), 2)), Spent(Fraction(0), {}, ())
     # Level by level: signed numbers of voters on each pair of classes -> E a over the loops, times

@@ -45,10 +45,9 @@ class Polled:
     labels: Ints
     classes: int
 
-    def counts(self, voters: int | None = None) -> Ints:
-        """Return how many of the first voters, or of all, chose each class: (queries, C)."""
-        votes = self.votes[:, :voters]
-        return np.stack([(votes == c).sum(axis=1) for c in range(self.classes)], axis=1)
+    def counts(self) -> Ints:
+        """Return how many voters chose each class, shape (queries, C)."""
+        return np.stack([(self.votes == c).sum(axis=1) for c in range(self.classes)], axis=1)
 
     def first(self, voters: int) -> Polled:
         """Return the votes of the first voters alone."""

@@ -18,28 +18,24 @@ from dpopt.roo.rules import round_up
 from dpopt.shape import Design
 
 
-def subrr(records: int, categories: int, epsilon: float, *, tight: bool = False) -> Design:
+def subrr(records: int, categories: int, epsilon: float) -> Design:
     """Return the sampler of Cheu and Nayak: k-ary randomised response on a random record.
 
     Randomised response of privacy e_0 keeps the category, or with probability
     q = k / (e^{e_0} + k - 1) replaces it with a uniform one: K(y | counts) = q/k + (1 - q) c_y / n,
     so it is ROO with another q, and the same proof applies. Drawing one of n records amplifies e_0
-    to epsilon = log(1 + (e^{e_0} - 1) / n).
+    to epsilon = log(1 + (e^{e_0} - 1) / n); solved for e_0 that is ROO itself. Here e_0 is that of
+    their bound on the sample size, (k - 1)(1 - alpha) / (alpha epsilon): e^{e_0} = n epsilon, with
+    privacy cost log(1 + epsilon - 1/n). If n epsilon < 1, e^{e_0} = 1 and the category is uniform.
 
     Args:
         records: n.
         categories: k.
         epsilon: of the category.
-        tight: solve that for e_0; q is then q_0 of ROO. Otherwise use the e_0 of their bound on the
-            sample size, (k - 1)(1 - alpha) / (alpha epsilon): e^{e_0} = n epsilon, with privacy
-            cost log(1 + epsilon - 1/n). If n epsilon < 1, e^{e_0} = 1 and the category is uniform.
     """
     setting = roo.RooSetting(records, categories, epsilon)
     n, k = setting.records, setting.categories
-    if tight:
-        response = 1 + n * (setting.ratio - 1)
-    else:
-        response = max(Fraction(1), n * Fraction(setting.epsilon))
+    response = max(Fraction(1), n * Fraction(setting.epsilon))
     return roo.from_weights(setting, "roo", (round_up(k / (response + k - 1)),))
 
 

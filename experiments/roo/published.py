@@ -46,12 +46,10 @@ class DsRooBound:
         value: bound on the total variation distance between P and the distribution of the released
             category.
         minimum: the m_0 that attains it; None if no m_0 improves on ROO.
-        tail: delta = k exp(-2 n (gamma - m_0 / n)^2) there; None as well.
     """
 
     value: float
     minimum: int | None
-    tail: float | None
 
 
 def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
@@ -70,7 +68,7 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     rest = 1 - 1 / k
     # Where q_{m_0} is 0, a larger m_0 only raises delta.
     q = _falling(sampler)
-    best = DsRooBound(float(q[0]) * rest, None, None)
+    best = DsRooBound(float(q[0]) * rest, None)
     if setting.constant:
         return best
     last = min(math.ceil(n * gamma) - 1, q.size - 1)
@@ -82,7 +80,7 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     place = int(values.argmin())
     if values[place] >= best.value:
         return best
-    return DsRooBound(float(values[place]), place + 1, float(tails[place]))
+    return DsRooBound(float(values[place]), place + 1)
 
 
 def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:

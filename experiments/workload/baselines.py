@@ -8,7 +8,6 @@ the method of McKenna, Maity, Mazumdar and Miklau (VLDB 2020).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -99,40 +98,33 @@ def unary_variances(epsilon: float, gram: Matrix) -> Vector:
     return (q * (1 - q) * (squares.sum() - squares) + squares / 4) / (0.5 - q) ** 2
 
 
-def variances(
-    categories: int, epsilon: float, gram: Matrix, prior: Vector | None
-) -> dict[str, float]:
+def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> dict[str, float]:
     """Return the variance of each mechanism of old, for each person, by name.
 
     Args:
         categories: n.
         epsilon: in nats.
         gram: G = W'W, shape (n, n).
-        prior: p, shape (n,); None for the category that adds most, with the decoder of a uniform p.
+        prior: p, shape (n,).
     """
     uniform = np.full(categories, 1 / categories)
 
-    def judged(of_categories: Vector) -> float:
-        return float(of_categories.max() if prior is None else prior @ of_categories)
-
-    def written(make: Callable[[], Matrix]) -> float:
-        return judged(category_variances(make(), gram, uniform if prior is None else prior))
+    def written(rows: Matrix) -> float:
+        return float(prior @ category_variances(rows, gram, prior))
 
     found = {
-        "randomised response": written(lambda: randomised_response(categories, epsilon)),
-        "Hadamard response": written(lambda: hadamard_response(categories, epsilon)),
-        "hierarchical": min(
-            written(lambda b=b: hierarchical(categories, epsilon, b)) for b in (2, 4)
-        ),
-        "optimised unary encoding": judged(unary_variances(epsilon, gram)),
+        "randomised response": written(randomised_response(categories, epsilon)),
+        "Hadamard response": written(hadamard_response(categories, epsilon)),
+        "hierarchical": min(written(hierarchical(categories, epsilon, b)) for b in (2, 4)),
+        "optimised unary encoding": float(prior @ unary_variances(epsilon, gram)),
     }
     sizes = [k for k in range(1, categories) if math.comb(categories, k) <= _MOST_OUTPUTS]
-    if prior is not None and np.allclose(prior, uniform, rtol=1e-12):
+    if np.allclose(prior, uniform, rtol=1e-12):
         least = best_subset(categories, math.exp(epsilon), gram)[0]
         found["subset selection"] = least - float(np.trace(gram)) / categories
     else:
         found["subset selection"] = min(
-            written(lambda k=k: subset_selection(categories, epsilon, k)) for k in sizes
+            written(subset_selection(categories, epsilon, k)) for k in sizes
         )
     return found
 
@@ -143,7 +135,6 @@ def projected_gradient(
     prior: Vector,
     rng: np.random.Generator,
     *,
-    outputs: int | None = None,
     steps: int = _STEPS,
 ) -> Matrix:
     """Return a local optimum as McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find it.
@@ -157,14 +148,13 @@ def projected_gradient(
         epsilon: in nats.
         prior: p, shape (n,).
         rng: of the start; not private, and nothing that is released depends on it.
-        outputs: number of rows; 4 n if None.
         steps: of the descent.
 
     Returns:
-        Shape (outputs, n).
+        Shape (4 n, n).
     """
     n, e = len(gram), math.exp(epsilon)
-    size = 4 * n if outputs is None else outputs
+    size = 4 * n
     z = np.full(size, (1 + 1 / e) / (2 * size))
     rows, inside = _projected(rng.random((size, n)), z, e)
     value, slope = _descent(rows, gram, prior)
