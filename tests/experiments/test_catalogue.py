@@ -19,7 +19,7 @@ from dpopt import ParameterError
 from experiments.benchmarks import page
 from experiments.catalogue import MODULES, all_experiments
 from experiments.kept import Entry, record_of, to_csv, write_outcome
-from experiments.parameters import configured, parsed
+from experiments.parameters import Parameter, configured, parameters_of, parsed
 from experiments.registry import Experiment
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
@@ -153,67 +153,35 @@ workload-table: categories=4 | steps=20 -> workloads=prefix | categories=2 | eps
 workload-worst: categories=2,4 -> workload=histogram | categories=2 | epsilon=0.1
 """
 
-# Values of single parameters that are refused before anything runs.
+# Values that others, or the setting that they belong to, do not allow.
 REFUSED = """
-ensembles-digits-plain: queries=1700 | voters= | epsilon=1.0,0.5 | delta=0.0 | priors=none
-ensembles-digits-labels: labels=0
-ensembles-digits-private: digits=35 | allowance=99 | teachers=tree
-ensembles-mnist: datasets=cifar
-majority-figure-2: voters=4 | voters=503 | allowance=12.0 | allowance= | allowance=1.0,1.0 |
-    delta=1e-9 | prior=normal:0,1 | prior=point:0.1,0.2 | curves= | curves=median | curves=double |
-    draws=0 | repeats=1
+ensembles-digits-plain: queries=1700 | priors=none
+ensembles-digits-private: digits=35 | allowance=99
+majority-figure-2: voters=4 | voters=503 | allowance=12.0 | delta=1e-9 | prior=normal:0,1 |
+    prior=point:0.1,0.2 | curves=double
 majority-figure-6: samples=36 | slack=0.0
-majority-figure-9: voters=10 | allowance= | allowance=20.0 | priors= | actual= |
-    actual=uniform | priors=point:0.5
-majority-figure-10: epsilon= | delta=0.1,0.2,0.3 | epsilon=0.5,0.5 | step=0.0 | voters=0 |
-    low_orders=1.0 | votes=1,2,3 | delta=0.0
-majority-tables-2-5-7-9: epsilon= | allowance=12.0 | queries=0 | voter_delta=0.0 | slack=0.0
-majority-tables-1-6-8-10: datasets=cifar | datasets= | methods=best | allowance=
-majority-priors: settings= | settings=5,2 | settings=4,2,0 | settings=5,2,0;5,2,0 |
-    priors=uniform:0,1 | priors=uniform:0,1;uniform:0,1 | priors=uniform:0,1;gauss:1 | epsilon=0.0
-majority-claims: at_one= | objectives=11 | below=10,2 | at_one=4 | epsilon=0.0
-majority-labels: labels= | labels=2,1 | labels=1001 | voters=4 | voters=103 | epsilon=0.0 |
-    total_epsilon=29.0 | total_delta=0.0 | ballot_labels=1,2 | ballots=31 | classes=1 |
-    ballot_epsilon=0.0 | ballot_delta=1.0
-majority-joint-labels: labels=3 | labels= | voters=4 | voters=9 | allowance=4 | allowance=0 |
-    epsilon=0.0 | epsilon=3.5
-majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 |
-    voters=4 | allowance=
-majority-objective: points=0 | draws=0 | repeats=1 | seed=-1 | voters= | voters=4 |
-    epsilon=-1
-roo-figure-1: failing=3 2 | failing=3 2 0.5 other | longest=0 | rules=journal |
-    audited=3 2 journal | audited=3 2 0.5 other | epsilons= | epsilons=-1.0
-roo-figure-2: gammas=0.2 | points=0 | largest=5
-roo-conference-figures-2-3: width=0.0 | probabilities=0.5,0.5 | points=0
-roo-table-1: fractions=1.5 | accuracies=0.7 | categories=1
-roo-audit-map: minima=0 | remainders=
-roo-utility: draws=1 | seed=-1
-roo-program: cvxpy_records=4 | tolerance=0.0
-prior-figure-2: categories=1 | runs=1 | epsilon= | epsilon=0.0 | epsilon=30.5 | prior=normal
-prior-figure-4: groups=17 | epsilon=1.0,1.0 | movies=17 | users=0
-prior-digits: side=3 | digits=10 | prior=median
-prior-figures-3-6-11: groups=C2 | prior=median | user=id | rows=0
-prior-example-1: public=1.0 | points=1
-prior-kernels: epsilon=17.0 | categories=1 | concentration=0.0 | held_out=0
-prior-program: categories= | categories=1 | categories=101 | categories=4,4 | priors=normal |
-    epsilon=16.5 |
-    pmfs=0 | points=1
-smoothed-figure-1: years=1921 | thresholds=0.4 | lost_rates=1.0 | votes=none.csv
-smoothed-tables-1-2-3: rates=0.0 | records=1 | epsilons=0.0 | lost_rate=1.0
+majority-figure-9: voters=10 | allowance=20.0 | actual=uniform | priors=point:0.5
+majority-figure-10: delta=0.1,0.2,0.3 | epsilon=0.5,0.5
+majority-tables-2-5-7-9: allowance=12.0 | slack=0.0
+majority-priors: settings=5,2 | settings=4,2,0 | priors=uniform:0,1 | priors=uniform:0,1;gauss:1 |
+    epsilon=0.0
+majority-claims: objectives=11 | below=10,2
+majority-joint-labels: allowance=4
+majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 | voters=4
+majority-objective: voters=4 | epsilon=-1
+roo-figure-1: failing=3 2 | failing=3 2 0.5 other | rules=journal | audited=3 2 journal |
+    audited=3 2 0.5 other | epsilons=-1.0
+roo-figure-2: gammas=0.2 | largest=5
+roo-conference-figures-2-3: probabilities=0.5,0.5
+roo-table-1: accuracies=0.7 | categories=1
+roo-program: cvxpy_records=4
+smoothed-figure-1: years=1921 | votes=none.csv
 smoothed-claims: drawn=200
-smoothed-figure-5: batches=6 | databases=1 | shares=2.0 | confidence=1.0 | distributions=cauchy:0,1
-smoothed-sgd-bias: drawn=300 | estimates=0
+smoothed-figure-5: batches=6 | distributions=cauchy:0,1
+smoothed-sgd-bias: drawn=300
 smoothed-sgd-estimates: distribution=gaussian:0
-smoothed-programs: records=2 | tolerance=1.0
-smoothed-figure-2-left: distributions=XX | distributions= | records=5 | records=0,5 |
-    lost_rates= | lost_rates=1.0 | epsilons=-1.0
-smoothed-theorem-2: categories=4,2,2 | vertices=2 | vertices=3,2,3 | records=4,2
-noise-table: sensitivities=0 | epsilons=0.0 | deltas=1.0 | loss=cubic
-noise-releases: releases=1 | epsilon=0.0 | delta=0.1
-workload-table: categories=21 | workloads=cdf | epsilons= | tries=0
-workload-growth: categories=4,4 | closed=257
-workload-worst: categories=
-workload-simulation: people=0 | runs=1 | zipf=-1.0
+smoothed-figure-2-left: distributions=XX | records=5
+smoothed-theorem-2: vertices=2 | vertices=3,2,3
 """
 
 # Benchmarks cost processes of their own: tried in test_benchmarks.py.
@@ -282,16 +250,37 @@ def test_runs_with_every_parameter_changed(name: str) -> None:
         assert not [c for c in outcome.comparisons if "K = 11" in c.claim]
 
 
+def beyond(parameter: Parameter) -> Iterator[str]:
+    """Texts that a parameter's own annotation does not allow."""
+    scalar = parameter._scalar
+    yield from [] if scalar["type"] == "string" and "enum" not in scalar else ["nonsense"]
+    steps = {"minimum": -1, "exclusiveMinimum": 0, "maximum": 1, "exclusiveMaximum": 0}
+    yield from (str(scalar[bound] + step) for bound, step in steps.items() if bound in scalar)
+    if parameter._schema.get("minItems"):
+        yield ""
+
+
+def refused(experiment: Experiment, field: str, text: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        configured(experiment, False, parsed(experiment, {field: text}))
+    message = str(caught.value)
+    assert re.match(r"[\w ]+ (is|has|holds?) ", message), message
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_beyond_an_annotation_are_refused(name: str) -> None:
+    experiment = all_experiments()[name]
+    for field, parameter in parameters_of(experiment).items():
+        for text in beyond(parameter):
+            refused(experiment, field, text)
+
+
 @pytest.mark.parametrize(("name", "text"), list(blocks(REFUSED)))
 def test_parameters_that_make_no_sense_are_refused_in_one_sentence(name: str, text: str) -> None:
-    experiment = all_experiments()[name]
     for field, value in settings_of(text):
-        with pytest.raises(ParameterError) as caught:
-            configured(experiment, False, parsed(experiment, {field: value}))
-        message = str(caught.value)
-        assert re.match(r"[\w ]+ (is|has|holds?) ", message), message
-        assert message.endswith(".")
-        assert "\n" not in message
+        refused(all_experiments()[name], field, value)
 
 
 def small(name: str) -> Experiment:
