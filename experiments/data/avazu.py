@@ -35,7 +35,6 @@ _HEADER = (
 COLUMNS = tuple(_HEADER.decode().strip().split(","))
 """The header of train.csv."""
 ATTRIBUTES = ("C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21")
-USERS = ("device_id", "device_ip")
 
 _BLOCK = 1 << 26
 _GZIP = b"\x1f\x8b"
@@ -59,37 +58,27 @@ class Clicks:
 def load_clicks(
     path: str | Path,
     user: str = "device_id",
-    attributes: tuple[str, ...] = ATTRIBUTES,
     block: int = _BLOCK,
 ) -> Clicks:
     """Read the clicks of train.csv, plain or gzipped (told apart by its first bytes).
 
-    Memory is one block and 8 + 4 len(attributes) bytes for each click.
+    Memory is one block and 44 bytes for each click.
 
     Args:
         path: the file.
         user: column that tells users apart: "device_id" as in the paper, or "device_ip". In the
             published file most rows share one device_id, which stands for an unknown device.
-        attributes: columns to keep, among `ATTRIBUTES`.
         block: bytes read at once, at least 1.
 
     Raises:
-        ParameterError: if polars is not installed, an argument is out of range, or the file is
-            missing or malformed.
+        ParameterError: if polars is not installed, or the file is missing or malformed.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")
-    if user not in USERS:
-        raise ParameterError(f"user is {user!r}; it must be one of {', '.join(USERS)}.")
-    if not attributes or not set(attributes) <= set(ATTRIBUTES):
-        raise ParameterError(
-            f"attributes is {attributes!r}; it must hold some of {', '.join(ATTRIBUTES)}."
-        )
-    _require_positive(block=block)
     path = Path(path)
     try:
         with _opened(path) as file:
-            return _read(path, file, user, attributes, block)
+            return _read(path, file, user, block)
     except FileNotFoundError:
         raise ParameterError(f"path is {str(path)!r}, which is missing; {SOURCE}.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -99,19 +88,13 @@ def load_clicks(
         raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
 
 
-def _require_positive(**values: int) -> None:
-    for name, value in values.items():
-        if value < 1:
-            raise ParameterError(f"{name} is {value}; it must be an integer of at least 1.")
-
-
 def _opened(path: Path) -> _File:
     with path.open("rb") as file:
         packed = file.read(2) == _GZIP
     return gzip.open(path, "rb") if packed else path.open("rb")
 
 
-def _read(path: Path, file: _File, user: str, attributes: tuple[str, ...], block: int) -> Clicks:
+def _read(path: Path, file: _File, user: str, block: int) -> Clicks:
     import polars as pl
 
     header = tuple(file.readline(4096).decode("latin-1").strip().split(","))
@@ -121,9 +104,9 @@ def _read(path: Path, file: _File, user: str, attributes: tuple[str, ...], block
         )
     frames, rows = [], 0
     for content in _blocks(file, block):
-        parsed = _parsed(path, content, rows, user, attributes)
+        parsed = _parsed(path, content, rows, user)
         rows += parsed.height
-        frames.append(_clicked(path, parsed, attributes))
+        frames.append(_clicked(path, parsed))
     if not frames or not (frame := pl.concat(frames, rechunk=False)).height:
         raise ParameterError(f"path is {str(path)!r}; it holds no click.")
     return Clicks(frame, rows)
@@ -143,18 +126,15 @@ def _blocks(file: _File, size: int) -> Iterator[bytes]:
         yield rest
 
 
-def _parsed(
-    path: Path, content: bytes, before: int, user: str, attributes: tuple[str, ...]
-) -> pl.DataFrame:
+def _parsed(path: Path, content: bytes, before: int, user: str) -> pl.DataFrame:
     import polars as pl
 
     lines = content.count(b"\n") + (not content.endswith(b"\n"))
     # Polars tells a line too short by a missing last value, but says nothing of one too long.
     if content.count(b",") != lines * (len(COLUMNS) - 1):
         raise _malformed(path, before, lines)
-    numbers = dict.fromkeys(("click", *attributes), pl.Int32)
-    names = ["click", user, "site_id", *attributes]
-    names += [] if COLUMNS[-1] in names else [COLUMNS[-1]]
+    numbers = dict.fromkeys(("click", *ATTRIBUTES), pl.Int32)
+    names = ["click", user, "site_id", *ATTRIBUTES]
     try:
         frame = pl.read_csv(
             io.BytesIO(_HEADER + content),
@@ -180,7 +160,7 @@ def _malformed(path: Path, before: int, rows: int) -> ParameterError:
     )
 
 
-def _clicked(path: Path, frame: pl.DataFrame, attributes: tuple[str, ...]) -> pl.DataFrame:
+def _clicked(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the clicks, the hexadecimal names as numbers."""
     import polars as pl
 
@@ -191,7 +171,7 @@ def _clicked(path: Path, frame: pl.DataFrame, attributes: tuple[str, ...]) -> pl
             .alias(name)
             for name in ("user", "site")
         ),
-        *attributes,
+        *ATTRIBUTES,
     )
     if clicks["user"].null_count() or clicks["site"].null_count():
         raise ParameterError(
@@ -216,20 +196,13 @@ def subcategories(
 
     Args:
         clicks: from `load_clicks`.
-        attribute: one of the attributes kept there.
+        attribute: one of `ATTRIBUTES`.
         sites: most categories.
         minimum_clicks: fewest clicks of a user, on the categories and in the subcategory.
         minimum_users: fewest users of a subcategory.
-
-    Raises:
-        ParameterError: if the attribute was not kept, or a number is below 1.
     """
     import polars as pl
 
-    _require_positive(sites=sites, minimum_clicks=minimum_clicks, minimum_users=minimum_users)
-    if attribute not in clicks.frame.columns[2:]:
-        kept = ", ".join(clicks.frame.columns[2:])
-        raise ParameterError(f"attribute is {attribute!r}; it must be one of {kept}.")
     counts = clicks.frame.group_by(attribute, "site", "user").agg(pl.len().alias("count"))
     top = (
         counts.group_by(attribute, "site")

@@ -73,11 +73,9 @@ def download(
         sources: where to look.
 
     Raises:
-        ParameterError: for another name, a folder that cannot be made, or a file that no mirror
-            yields with the right checksum.
+        ParameterError: for a folder that cannot be made, or a file that no mirror yields with the
+            right checksum.
     """
-    if dataset not in sources:
-        raise ParameterError(f"dataset is {dataset!r}; it must be one of {', '.join(sources)}.")
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -48,13 +48,10 @@ def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) 
         The path.
 
     Raises:
-        ParameterError: if polars is not installed, rows is out of range, or the file cannot be
-            written.
+        ParameterError: if polars is not installed, or the file cannot be written.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")
-    if rows < 1:
-        raise ParameterError(f"rows is {rows}; it must be an integer of at least 1.")
     path = Path(path)
     rng = np.random.default_rng(seed)
     crowd = _Crowd(max(1, rows // 150), rng)
@@ -158,12 +155,8 @@ def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -
         The folder.
 
     Raises:
-        ParameterError: for numbers out of range, or a folder that cannot be written.
+        ParameterError: for a folder that cannot be written.
     """
-    if users < 1 or movies < len(GENRES):
-        raise ParameterError(
-            f"users is {users} and movies {movies}; they must be at least 1 and {len(GENRES)}."
-        )
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

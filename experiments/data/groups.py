@@ -6,11 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpopt import ParameterError
-
-PRIORS = ("total", "average")
-"""How a group's public prior is made; see `UserGroup.prior`."""
-
 
 @dataclass(frozen=True)
 class UserGroup:
@@ -56,12 +51,7 @@ class UserGroup:
         Args:
             kind: "total", the counts summed over the users; or "average", the mean of the users'
                 distributions.
-
-        Raises:
-            ParameterError: for another kind.
         """
-        if kind not in PRIORS:
-            raise ParameterError(f"prior is {kind!r}; it must be one of {', '.join(PRIORS)}.")
         weights = self.pmfs if kind == "average" else self.counts
         total = weights.sum(axis=0, dtype=float)
         return total / total.sum()

@@ -29,14 +29,10 @@ def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ..
         digits: the groups, among 0..9, in this order.
 
     Raises:
-        ParameterError: if scikit-learn is not installed, or an argument is out of range.
+        ParameterError: if scikit-learn is not installed.
     """
     if importlib.util.find_spec("sklearn") is None:
         raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
-    if side not in SIDES:
-        raise ParameterError(f"side is {side!r}; it must be one of {', '.join(map(str, SIDES))}.")
-    if not digits or len(set(digits)) < len(digits) or not set(digits) <= set(DIGITS):
-        raise ParameterError(f"digits is {digits!r}; it must hold some of 0..9, none twice.")
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 
     images, labels = load_digits(return_X_y=True)

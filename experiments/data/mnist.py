@@ -106,14 +106,8 @@ class Digits:
         Args:
             count: training images drawn to be tested on; the others stay to be trained on.
             seed: of the draw, at least 0.
-
-        Raises:
-            ParameterError: if ``count`` is not in 1..n - 1, n the number of training images.
         """
-        images = len(self.train_labels)
-        if not 1 <= count < images:
-            raise ParameterError(f"count is {count}; it must be an integer in 1..{images - 1}.")
-        order = np.random.default_rng(seed).permutation(images)
+        order = np.random.default_rng(seed).permutation(len(self.train_labels))
         held, kept = np.sort(order[:count]), np.sort(order[count:])
         return Digits(
             self.classes,
@@ -131,29 +125,18 @@ def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
         classes: two different labels in 0..9.
 
     Raises:
-        ParameterError: for classes out of range, a missing or malformed file, arrays of other
-            shapes, or a class without images.
+        ParameterError: for a missing or malformed file, arrays of other shapes, or a class without
+            images.
     """
-    first, second = _pair(classes)
     path = Path(path)
     try:
         folder = path.is_dir()
     except (OSError, ValueError):
         raise ParameterError(f"path is {str(path)!r}; it must be a folder or a file.") from None
     read = _folder_reader(path) if folder else _archive_reader(path)
-    train = _chosen(path, "train", read("x_train"), read("y_train"), (first, second))
-    test = _chosen(path, "test", read("x_test"), read("y_test"), (first, second))
-    return Digits((first, second), *train, *test)
-
-
-def _pair(classes: tuple[int, int]) -> tuple[int, int]:
-    try:
-        first, second = (int(c) for c in classes)
-    except (TypeError, ValueError):
-        first = second = -1
-    if first == second or not {first, second} <= set(range(10)):
-        raise ParameterError(f"classes is {classes!r}; it must be two different labels in 0..9.")
-    return first, second
+    train = _chosen(path, "train", read("x_train"), read("y_train"), classes)
+    test = _chosen(path, "test", read("x_test"), read("y_test"), classes)
+    return Digits(classes, *train, *test)
 
 
 def _folder_reader(folder: Path) -> Callable[[str], npt.NDArray[np.generic]]:

@@ -13,7 +13,7 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Design, Majority, ParameterError, Problem
+from dpopt import Design, Majority, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
 
@@ -118,16 +118,7 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
     Args:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
-
-    Raises:
-        ParameterError: for more than 200,000 rows.
     """
-    size = full_size(setting)
-    if size > FULL_ROWS:
-        raise ParameterError(
-            f"voters is {setting.voters}, with {size} multisets of corners; at most "
-            f"{FULL_ROWS} are written, so take gamma_problem."
-        )
     problem = Problem("DaRRM noise function, every corner multiset")
     problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": np.asarray(weights, float)})

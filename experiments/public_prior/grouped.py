@@ -40,7 +40,7 @@ def measured(
 
     Args:
         groups: of users.
-        prior: how a group's prior is made, one of `experiments.data.groups.PRIORS`.
+        prior: of a group: "total" or "average"; see `UserGroup.prior`.
         epsilons: in nats.
         source: the first cell of every row.
         column: name of the column of the groups.

@@ -49,8 +49,6 @@ def distributional_delta(
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 4 and Proposition 9; Bassily,
         Groce, Katz, Smith, Coupled-Worlds Privacy, 2013.
     """
-    if mechanism.records < 2:
-        raise ParameterError(f"records is {mechanism.records}; it must be at least 2.")
     factor = math.exp(epsilon)
     vertices = checked_distributions(distributions, mechanism.categories)
     others = histograms(mechanism.records - 1, mechanism.categories)

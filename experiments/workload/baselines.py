@@ -13,7 +13,6 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError
 from dpopt.local.decoder import category_variances
 from dpopt.local.subsets import best_subset
 
@@ -54,16 +53,7 @@ def subset_selection(categories: int, epsilon: float, size: int) -> Matrix:
     """Return subset selection (Ye, Barg 2018): sets of a size, those with one's category likelier.
 
     Shape (outputs, n).
-
-    Raises:
-        ParameterError: if there are more than 20,000 such sets.
     """
-    if not 1 <= size < categories:
-        raise ParameterError(f"size is {size}; it must be an integer in 1..{categories - 1}.")
-    if math.comb(categories, size) > _MOST_OUTPUTS:
-        raise ParameterError(
-            f"size is {size}; of {categories} categories over {_MOST_OUTPUTS:,} sets have it."
-        )
     chosen = np.array(list(combinations(range(categories), size)))
     rows = np.ones((len(chosen), categories))
     np.put_along_axis(rows, chosen, math.exp(epsilon), axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import Majority, NotPrivateError, ParameterError, majority, solve
+from dpopt import Majority, NotPrivateError, majority, solve
 from experiments.majority.full_set import check_design, check_full, full_problem, full_size
 from tests.majority.brute import pmfs, worst_excess
 
@@ -108,9 +108,3 @@ def test_the_optimum_is_private_and_that_of_the_family(voters: int, m: int, shif
     upper = found["gamma"]
     check = check_full(setting, np.concatenate([upper[::-1], upper]))
     assert check.excess <= 1e-9 * setting.budget + check.rounding
-
-
-def test_large_sets_are_refused() -> None:
-    large = Majority(17, 0.1, 3, 1e-5, 1e-5)
-    with pytest.raises(ParameterError, match="^voters is 17, with 346104 multisets"):
-        full_problem(large, np.ones(9))

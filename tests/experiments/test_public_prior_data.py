@@ -163,8 +163,8 @@ def test_generated_files_repeat_and_differ_by_seed(tmp_path: Path) -> None:
     assert first == second != other
     packed = generate_avazu(tmp_path / "p.gz", 3000, 1)
     assert gzip.decompress(packed.read_bytes()) == first
-    assert "rows is 0" in refusal(generate_avazu, tmp_path / "x.csv", 0, 1)
     assert "missing" in refusal(generate_avazu, tmp_path / "no" / "x.csv", 1, 1)
+    assert "kaggle" in refusal(load_clicks, tmp_path / "absent")
     frame = pl.read_csv(tmp_path / "0.csv")
     assert frame["hour"].is_sorted()
     assert all(frame[name].dtype.is_integer() for name in ATTRIBUTES)
@@ -193,7 +193,6 @@ def test_movielens_1m_sums_ratings_by_primary_genre_and_age(tmp_path: Path) -> N
     assert middle.pmfs.tolist() == [[4 / 7, 3 / 7], [0, 1]]
     assert middle.prior("total").tolist() == [0.4, 0.6]
     assert middle.prior("average").tolist() == pytest.approx([2 / 7, 5 / 7])
-    assert "median" in refusal(middle.prior, "median")
 
 
 def flags(*places: int) -> str:
@@ -301,7 +300,6 @@ def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) 
         totals = dict(zip(group.categories, group.counts.sum(axis=0).tolist(), strict=True))
         assert totals == dict(sums[group.value])
     assert sum(g.users for g in groups) == 60
-    assert "movies" in refusal(generate_movielens, folder, 1, 17, 1)
     (tmp_path / "file").write_text("")
     assert "folder is" in refusal(generate_movielens, tmp_path / "file", 1, 18, 1)
 

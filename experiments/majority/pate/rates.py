@@ -83,22 +83,6 @@ class Training:
     private_rate: float = 0.03
     plain_rate: float = 0.1
 
-    def __post_init__(self) -> None:
-        for name in ("teachers", "epochs", "batch_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ParameterError(f"{name} is {value!r}; it must be an integer of at least 1.")
-        if self.teachers % 2 == 0:
-            raise ParameterError(
-                f"teachers is {self.teachers}; it must be odd, so that no vote is tied."
-            )
-        for name in ("noise_multiplier", "clipping", "private_rate", "plain_rate"):
-            value = getattr(self, name)
-            if not 0.0 < value < math.inf:
-                raise ParameterError(f"{name} is {value}; it must be a finite number above 0.")
-        if not 0.0 < self.delta < 1.0:
-            raise ParameterError(f"delta is {self.delta}; it must be a number in (0, 1).")
-
     def part_size(self, images: int) -> int:
         """Return how many of the training images each teacher gets: images / K, rounded down.
 
