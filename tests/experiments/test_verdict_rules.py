@@ -1,6 +1,6 @@
 """Verdicts follow from the tables: those of a run, and others put in their place.
 
-Each rule is tried in both directions. The verdicts of whole runs are kept in tests/golden.
+The verdicts of the runs as they are stand in tests/golden; here are those that other tables have.
 """
 
 from __future__ import annotations
@@ -122,6 +122,18 @@ def case(name: str, expected: Mapping[str, str], **changes: Any) -> Case:
 
 
 CASES = (
+    # What the pages of the papers name: of the runs as they are.
+    case(
+        "figure 2",
+        {
+            "subsampling has the optimal error": "refuted: 0.1212",
+            "the best utility among all": "refuted: At m = 3 another gamma has error 0.015 where",
+            "the highest for every number": "refuted: m = 3, l = 10",
+        },
+    ),
+    case("figure 9", {"Whatever the prior": "agrees: Nowhere higher; at p_i = 0.5 all are 0."}),
+    # n = 3, k = 2, epsilon = 0.5: the repaired q_1 is 0.264774, the printed one 0.122697.
+    case("program", {"satisfies the conditions": "refuted: 1 of 4 settings: q_M is up to 0.142"}),
     case(
         "figure 2",
         {
