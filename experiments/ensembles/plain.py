@@ -199,19 +199,25 @@ class Ballots:
         return chances[self.inverse].mean(axis=1)
 
 
-def answers(
-    ballots: Ballots, epsilon: float, ranged: float, sigma: float
-) -> dict[str, tuple[Floats, float | None, float | None, float | None]]:
-    """Return accuracy for each seed, parameter, epsilon and delta of a label, by `MEANING`.
+Choice = tuple[Floats, float | None, float | None, float | None]
+"""Accuracy for each seed, the parameter, and epsilon and delta of a label."""
 
-    The parameter is r, s, scale or sigma. What a rule spends is audited; what GNMax does depends
-    on the number of labels, and is left open.
+
+def answers(
+    ballots: Ballots,
+    epsilon: float,
+    ranged: float,
+    gnmax: tuple[float, float | None, float | None],
+) -> dict[str, Choice]:
+    """Return every way of choosing a label, by its name in `MEANING`.
+
+    The parameter is r, s, scale or sigma; what a rule spends is audited.
 
     Args:
         ballots: the queries.
         epsilon: of a label, for what is purely private.
         ranged: the same for the exponential mechanism; its step is e^(ranged / 2) at least.
-        sigma: of GNMax.
+        gnmax: its sigma, and the epsilon and delta of a label, None where labels share one budget.
     """
     rules = ballots.rules
     usual, wide, scale = math.exp(0.5 * epsilon), math.exp(0.5 * ranged), 2.0 / epsilon
@@ -225,19 +231,19 @@ def answers(
     if steps["exponential-audited"][1] < wide:
         steps["exponential-audited"] = steps["exponential"]
     laplace = laplace_wins(ballots.histograms, ballots.own, scale)
-    gaussian = gaussian_wins(ballots.histograms, ballots.own, sigma)
+    gaussian = gaussian_wins(ballots.histograms, ballots.own, gnmax[0])
     return {
         **{
             method: (ballots.right(share), step, rules.spent(share), 0.0)
             for method, (share, step) in steps.items()
         },
         "laplace": (ballots.noisy(laplace), scale, epsilon, 0.0),
-        "gnmax": (ballots.noisy(gaussian), sigma, None, None),
+        "gnmax": (ballots.noisy(gaussian), *gnmax),
         "plurality": (ballots.right(rules.plurality()), None, None, None),
     }
 
 
-def _optimal(ballots: Ballots, epsilon: float, prior: str) -> tuple[Floats, None, float, float]:
+def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Choice:
     """Return the program's choice: it misses the plurality least often under its prior."""
     sizes = ballots.rules.inputs.records, ballots.rules.inputs.categories
     found = dpopt.design(dpopt.Plurality(*sizes, epsilon, loss="error", prior=prior))
@@ -259,8 +265,7 @@ def run(config: Config) -> Outcome:
         ballots = Ballots.of(polled)
         for epsilon in config.epsilon:
             sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
-            found = answers(ballots, epsilon, epsilon, sigma)
-            found["gnmax"] = (*found["gnmax"][:2], epsilon, config.delta)
+            found = answers(ballots, epsilon, epsilon, (sigma, epsilon, config.delta))
             if epsilon in config.optimal and voters <= config.most_solved:
                 for prior in config.priors:
                     found[f"optimal, {prior}"] = _optimal(ballots, epsilon, prior)
@@ -309,7 +314,8 @@ def run_labels(config: LabelsConfig) -> Outcome:
                     "total_delta": config.delta,
                     "labels": labels,
                 }
-                rows += _records(where, answers(ballots, pure, ranged, gnmax_noise(total, labels)))
+                noise = gnmax_noise(total, labels)
+                rows += _records(where, answers(ballots, pure, ranged, (noise, None, None)))
     tables = {
         "accuracy": Table.of(
             "Expected accuracy of each of Q labels that spend one budget together, as for one "
@@ -324,7 +330,7 @@ def run_labels(config: LabelsConfig) -> Outcome:
     return Outcome(tables, tuple(_findings_of_labels(tables["accuracy"])), data=NAME)
 
 
-def _records(where: Mapping[str, Cell], found: Mapping[str, Any]) -> list[dict[str, Cell]]:
+def _records(where: Mapping[str, Cell], found: Mapping[str, Choice]) -> list[dict[str, Cell]]:
     beside = found["permute-and-flip"][0]
     return [
         {**where, "method": method, **measured(accuracy, beside)}
