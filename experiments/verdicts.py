@@ -1,4 +1,8 @@
-"""Verdicts on what a paper printed or stated: computed from a run, by rules stated with them."""
+"""Verdicts on what a paper printed or stated: computed from a run, by rules stated with them.
+
+Each function takes the claim of the paper with its place, what was found, and the certificate that
+proves it; ``name`` is the identifier of the statement, the claim itself if it is empty.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,7 @@ def short(value: float) -> str:
 
 
 def rounds_to(found: float, printed: float, digits: int) -> bool:
-    """Return whether a number lies within half a unit of the printed one's last digit.
-
-    Args:
-        found: the number of this run.
-        printed: the number of the paper.
-        digits: decimals that the paper prints.
-    """
+    """Return whether a number lies within half a unit of the last of some printed decimals."""
     return abs(found - printed) <= 0.5 * 10.0**-digits * _ROUNDED
 
 
@@ -38,15 +36,9 @@ def numbers(
     *,
     name: str = "",
 ) -> Comparison:
-    """Compare printed numbers: "agrees" if all round to them, "differs" otherwise.
+    """Compare pairs (found, printed), printed with some decimals.
 
-    Args:
-        claim: what the paper prints, and where.
-        ours: what was found.
-        pairs: found and printed.
-        digits: decimals that the paper prints.
-        certificate: what proves ours.
-        name: identifier of the statement; the claim if empty.
+    "agrees" if all round to what is printed, "differs" otherwise.
     """
     same = all(rounds_to(found, printed, digits) for found, printed in pairs)
     verdict = "agrees" if same else "differs"
@@ -66,21 +58,11 @@ def statement(
     reading: str = "",
     name: str = "",
 ) -> Comparison:
-    """Judge a statement: "refuted" if it fails, "sharper" if more than it holds, or "agrees".
+    """Judge a statement: "refuted" if it fails in a case of the run, otherwise "agrees".
 
-    It is a "misprint" if it fails as printed, and holds as what is plainly meant.
-
-    Args:
-        claim: what the paper states, and where.
-        ours: what was found.
-        certificate: what proves ours.
-        holds: whether it holds in every case of the run.
-        more: whether the run shows more than it says.
-        more_if: what ``more`` asks for, in words.
-        corrected: whether it holds with the misprint undone.
-        corrected_if: what ``corrected`` asks for, in words.
-        reading: where the paper can be read in several ways, the one that was judged.
-        name: identifier of the statement; the claim if empty.
+    It is "sharper" if ``more`` holds than it says, which ``more_if`` asks for in words; and a
+    "misprint" if it fails as printed, and holds ``corrected``: as what is plainly meant. Where the
+    paper can be read in several ways, ``reading`` is the one that was judged.
     """
     verdict = "sharper" if more else "agrees"
     if not holds:
@@ -95,15 +77,9 @@ def statement(
 def observed(
     claim: str, ours: str, certificate: str, *, alike: bool, rule: str = "", name: str = ""
 ) -> Comparison:
-    """Judge what a paper saw, on draws of the run's own: "agrees" or "differs".
+    """Judge what a paper saw, on draws of the run's own: "agrees" if the run sees it too.
 
-    Args:
-        claim: what the paper sees, and where.
-        ours: what was found.
-        certificate: how.
-        alike: whether the run sees it too.
-        rule: what ``alike`` asks for, in words.
-        name: identifier of the statement; the claim if empty.
+    ``rule`` says in words what ``alike`` asks for.
     """
     return Comparison(claim, ours, "agrees" if alike else "differs", certificate, rule, name)
 
@@ -111,13 +87,5 @@ def observed(
 def not_comparable(
     claim: str, ours: str, certificate: str, *, why: str, name: str = ""
 ) -> Comparison:
-    """Put a run beside a paper without a verdict.
-
-    Args:
-        claim: what the paper prints or states, and where.
-        ours: what was found.
-        certificate: how.
-        why: what of the run is not the paper's, or why no run can decide it.
-        name: identifier of the statement; the claim if empty.
-    """
+    """Put a run beside a paper without a verdict, and say why there can be none."""
     return Comparison(claim, ours, NOT_COMPARABLE, certificate, f"no verdict: {why}", name)

@@ -120,7 +120,7 @@ def run(config: Config) -> Outcome:
     for path in config.sources():
         votes = load_votes(path)
         part = _tables(votes, config)
-        found += findings(votes, part, shipped=shipped)
+        found += [_origin(votes, shipped=shipped), _parallel(votes, part["accuracy"])]
         compared += comparisons(part, votes.dataset)
         for name, table in part.items():
             tables.setdefault(name, []).append(_of_dataset(table, votes.dataset))
@@ -304,15 +304,6 @@ def _where(allowances: list[int]) -> str:
     return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
 
 
-def findings(votes: Votes, tables: Mapping[str, Table], *, shipped: bool) -> tuple[str, ...]:
-    """Return the votes' origin, why beliefs differ, and what parallel composition gives."""
-    return (
-        _origin(votes, shipped=shipped),
-        _priors(tables),
-        _parallel(votes, tables["accuracy"]),
-    )
-
-
 def _origin(votes: Votes, *, shipped: bool) -> str:
     seeds = ", ".join(str(run.seed) for run in votes.runs)
     origin = "shipped with the project" if shipped else "from the given file"
@@ -320,25 +311,6 @@ def _origin(votes: Votes, *, shipped: bool) -> str:
         f"The votes come from a recorded training run ({votes.dataset}, classes "
         f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
         f"seeds {seeds}), {origin}. To train anew: {RERUN}."
-    )
-
-
-def _priors(tables: Mapping[str, Table]) -> str:
-    accuracy, agreement = tables["accuracy"], tables["agreement"].select(teachers="private")
-    paper, ours, common = (
-        accuracy.select(method=method).column("accuracy")
-        for method in ("surrogate", "mean", "common-p")
-    )
-    middle = agreement.column("agreeing")[0] + 1
-    far = sum(r["share_of_images"] for r in agreement.records if r["agreeing"] > middle)
-    apart, together = (
-        ", ".join(f"{a - b:+.3f}" for a, b in zip(each, paper, strict=True))
-        for each in (ours, common)
-    )
-    return (
-        f"The gamma for independent p_i ~ U[0, 1] differs from the paper's by {apart}, that for "
-        f"one p ~ U[0, 1] common to all voters by {together}: teachers find the same images hard, "
-        f"and more than {middle} of them agree on {far:.0%} of the images."
     )
 
 

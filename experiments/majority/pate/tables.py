@@ -107,21 +107,14 @@ def _over_runs(
 
 def teacher_table(votes: Votes) -> Table:
     """Return how accurate the teachers of each run are, alone and as a majority."""
-    records: list[dict[str, Cell]] = []
-    for run in votes.runs:
-        for kind, cast in zip(KINDS, (run.private, run.plain), strict=True):
-            low, mean, high, whole = accuracies(cast, votes.labels)
-            records.append(
-                {
-                    "seed": run.seed,
-                    "teachers": kind,
-                    "lowest": low,
-                    "mean": mean,
-                    "highest": high,
-                    "majority": whole,
-                    "share_of_ones": float(cast.mean()),
-                }
-            )
+    columns = ("lowest", "mean", "highest", "majority")
+    records: list[dict[str, Cell]] = [
+        {"seed": run.seed, "teachers": kind}
+        | dict(zip(columns, accuracies(cast, votes.labels), strict=True))
+        | {"share_of_ones": float(cast.mean())}
+        for run in votes.runs
+        for kind, cast in zip(KINDS, (run.private, run.plain), strict=True)
+    ]
     return Table.of(
         "Accuracy of single teachers and of their majority without noise, for each training run.",
         records,
