@@ -4,6 +4,8 @@ M is (alpha, D)-RDP if D_alpha(M(x) || M(x')) <= D for all neighbours x, x', whe
 = log E_Q[(dP / dQ)^alpha] / (alpha - 1). The curve rho * alpha is rho-zCDP (Bun, Steinke 2016):
 it is the exact privacy loss of Gaussian noise. Such rho add up, also if a mechanism is chosen from
 earlier answers (Mironov 2017, proposition 1). The numbers are floats; they are no proof.
+
+Throughout, sigma is above 0, the sensitivity Delta_2 and rho at least 0, and delta lies in (0, 1).
 """
 
 from __future__ import annotations
@@ -46,10 +48,6 @@ def rho_epsilon(rho: float, delta: float) -> float:
 
     It is rho + 2 sqrt(rho log(1 / delta)), at alpha = 1 + sqrt(log(1 / delta) / rho).
 
-    Args:
-        rho: at least 0.
-        delta: in (0, 1).
-
     References:
         Mironov (2017), proposition 3, which is theorem D.1 of the DaRRM paper.
     """
@@ -62,10 +60,6 @@ def improved_epsilon(rho: float, delta: float) -> float:
 
     D + log((alpha - 1) / alpha) - (log delta + log alpha) / (alpha - 1), D = rho alpha. Where it is
     at most e is an interval of orders: golden section over log(alpha - 1) finds the minimum.
-
-    Args:
-        rho: at least 0.
-        delta: in (0, 1).
 
     References:
         Canonne, Kamath, Steinke (2020), proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato (2020).
@@ -103,11 +97,6 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     e^epsilon times the normal density at the second point is the density at the first, no
     exponential grows.
 
-    Args:
-        epsilon: at least 0.
-        sigma: above 0.
-        sensitivity: Delta_2, at least 0.
-
     References:
         Balle, Wang (2018), theorem 8.
     """
@@ -126,11 +115,6 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
     """Return the smallest epsilon for which Gaussian noise is (epsilon, delta)-DP, rounded up.
 
     By bisection of `gaussian_delta` and a bound on its rounding, below the classical conversion.
-
-    Args:
-        delta: in (0, 1).
-        sigma: above 0.
-        sensitivity: Delta_2, at least 0.
     """
     ratio = _ratio(sigma, sensitivity)
 
@@ -150,10 +134,6 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
 
 def gaussian_sigma(guarantee: Guarantee, sensitivity: float = 1.0) -> float:
     """Return the smallest standard deviation for which Gaussian noise meets a guarantee.
-
-    Args:
-        guarantee: delta above 0.
-        sensitivity: Delta_2, above 0.
 
     References:
         Balle, Wang (2018), section 3.

@@ -1,6 +1,10 @@
 """Bounds of the Reveal-or-Obscure papers, and the number of records that each one requires.
 
 Table I of the journal paper, cited by its equation numbers, theorem 3 and its corollary.
+
+Throughout, the least probability gamma lies in (0, 1/k], with P(x) >= gamma for all categories x;
+the accuracy alpha in (0, 1), k is at least 2, and epsilon, in nats, above 0. Samplers of DS-ROO are
+rules in the smallest count.
 """
 
 from __future__ import annotations
@@ -57,10 +61,6 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
 
     If a rule increases somewhere, replace q_{m_0} by the largest q_m with m >= m_0, and q_0 by the
     largest q_m.
-
-    Args:
-        sampler: a rule in the smallest count.
-        least_probability: gamma, in (0, 1/k]: P(x) >= gamma for all categories x.
     """
     setting = sampler.setting
     n, k = setting.records, setting.categories
@@ -89,10 +89,6 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     Holds for every P with P(x) >= gamma, and can replace (50): q_M is the largest of the q_{c_y},
     so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
     that does is raised to the largest q_j with j >= m first).
-
-    Args:
-        sampler: a rule in the smallest count.
-        least_probability: gamma, in (0, 1/k].
     """
     setting = sampler.setting
     n, k = setting.records, setting.categories
@@ -117,10 +113,6 @@ def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> fl
     Holds for every P with P(x) >= gamma. With Z the sum of the w(c_y), only categories with
     K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
     increase, and it is 0 from c* on.
-
-    Args:
-        sampler: its w is w(c) = c from c* = len(weights) on.
-        least_probability: gamma, in (0, 1/k].
     """
     setting = sampler.setting
     n, k = setting.records, setting.categories
@@ -154,10 +146,6 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
 
     For epsilon >= e / (e - 1), the argument of the logarithm in (40) is not positive. Then (246),
     from which it is derived, holds for every m_0, so the term is omitted.
-
-    Args:
-        setting: n, k and epsilon.
-        least_probability: gamma, in (0, 1/k].
     """
     n, k, e = setting.records, setting.categories, setting.epsilon
     gamma = least_probability
@@ -183,12 +171,6 @@ def records_needed(method: str, accuracy: float, categories: int, epsilon: float
 
     "laplace": 2 k / (alpha epsilon), (5). "subrr": (k - 1)(1 - alpha) / (alpha epsilon), (6).
     "roo": (k (1 - alpha) - 1) / (alpha (e^epsilon - 1)), (9). Rounded up, at least 1.
-
-    Args:
-        method: one of the above.
-        accuracy: alpha, in (0, 1).
-        categories: k, at least 2.
-        epsilon: above 0, in nats.
     """
     alpha = accuracy
     one = RooSetting(1, categories, epsilon)
@@ -216,13 +198,6 @@ def ds_roo_records(
 
     Bisection below the n that ROO needs. The bound is not monotone in n, so a smaller n may satisfy
     it as well.
-
-    Args:
-        accuracy: alpha, in (0, 1).
-        categories: k, at least 2.
-        epsilon: above 0, in nats.
-        least_probability: gamma, in (0, 1/k].
-        rule: see `rule_weights`.
     """
     high = records_needed("roo", accuracy, categories, epsilon)
 
@@ -241,11 +216,6 @@ def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int
 
     A sampler of n records gives one of n + 1 (drop a random record) with no larger worst case. So
     if n - 1 records are not enough, fewer are not either.
-
-    Args:
-        accuracy: alpha, in (0, 1).
-        categories: k, at least 2.
-        epsilon: above 0, in nats.
 
     Raises:
         ParameterError: if n is above 1e15.

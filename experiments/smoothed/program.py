@@ -4,6 +4,10 @@ The closed sums are faster, and accurate far below a solver's tolerance. The pro
 definition, and return what the sums do not: the adversary's tests, the mixture of compositions
 (`SmoothedAdversary`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
 test uses that output either way, and the numbers stay of size one at every epsilon.
+
+Throughout, a mechanism has n records and m categories, epsilon is from 0 to 700, databases are
+histograms of shape (N, m), and distributions pmfs of one record, shape (l, m), all of which are
+used, also those that are no vertices.
 """
 
 from __future__ import annotations
@@ -82,13 +86,7 @@ def sticks_problem(name: str, gains: Array, owner: IntArray) -> Problem:
 
 
 def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: IntArray) -> Problem:
-    """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`.
-
-    Args:
-        mechanism: with n records and m categories.
-        epsilon: from 0 to 700.
-        databases: one histogram in each row, shape (N, m).
-    """
+    """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`."""
     # sides: (neighbour, direction) of every database, one after the other; owner: which.
     around = [neighbours(row) for row in databases]
     owner = np.repeat(np.arange(len(databases)), [2 * len(rows) for rows in around])
@@ -154,14 +152,7 @@ class SmoothedInstance:
 def smoothed_instance(
     mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedInstance:
-    """Return the distributions, neighbours and compositions of a small case.
-
-    Args:
-        mechanism: with n records and m categories.
-        epsilon: from 0 to 700.
-        distributions: pmfs of one record, shape (l, m); all are used, also those that are no
-            vertices.
-    """
+    """Return the distributions, neighbours and compositions of a small case."""
     vertices = checked_distributions(distributions, mechanism.categories)
     n, m = mechanism.records, mechanism.categories
     table, compositions = histograms(n, m), histograms(n, len(vertices))
@@ -251,11 +242,6 @@ def solve_smoothed(
     mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedAdversary:
     """Solve `smoothed_problem` of a small case and read the adversary off its duals.
-
-    Args:
-        mechanism: with n records and m categories.
-        epsilon: from 0 to 700.
-        distributions: pmfs of one record, shape (l, m).
 
     Raises:
         SolverError: if the solver fails.

@@ -1,4 +1,8 @@
-"""Theorem 2: the cost of Algorithm 1 as written, of Definition 3 and of this package."""
+"""Theorem 2: the cost of Algorithm 1 as written, of Definition 3 and of this package.
+
+The databases of both are the histograms of all, shape (databases, m), each with its delta, and the
+distributions have shape (l, m).
+"""
 
 from __future__ import annotations
 
@@ -149,11 +153,6 @@ def algorithm_1(
 
     For every composition of the n records: the multinomial pmfs of the parts, the pmf of the full
     histogram by convolution, with one product for each pair of histograms, and the expectation.
-
-    Args:
-        databases: the histograms of all, shape (databases, m).
-        delta: of each.
-        distributions: the vertices, shape (l, m).
     """
     n, (count, m) = int(databases[0].sum()), distributions.shape
     place = (n + 1) ** np.arange(m - 1)
@@ -195,13 +194,7 @@ def _multinomial(
 
 
 def definition_3(databases: np.ndarray, delta: np.ndarray, distributions: np.ndarray) -> float:
-    """Return smoothed delta over every vector of distributions and every ordered database.
-
-    Args:
-        databases: the histograms of all, shape (databases, m).
-        delta: of each.
-        distributions: shape (l, m).
-    """
+    """Return smoothed delta over every vector of distributions and every ordered database."""
     n, (count, m) = int(databases[0].sum()), distributions.shape
     by_histogram = dict(zip(map(tuple, databases.tolist()), delta.tolist(), strict=True))
     ordered = np.array(list(product(range(m), repeat=n)))
