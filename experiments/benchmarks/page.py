@@ -28,9 +28,6 @@ class Config(Effort):
     """Which benchmarks, how much of each, and how often.
 
     Attributes:
-        rounds: turns; each contender gets one fresh process in each.
-        least_seconds: a process repeats its call until this much time has passed.
-        patience: seconds of calls at one size after which a contender takes no further turn.
         names: of the benchmarks; all if empty.
         most_sizes: only so many of the smallest sizes of each; all if None.
         jobs: benchmarks that run at a time.

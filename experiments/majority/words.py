@@ -11,11 +11,7 @@ _ANY = Callable[[str], Any]
 
 
 def pmf_words(prior: str) -> str:
-    """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1".
-
-    Raises:
-        ParameterError: if it is no prior.
-    """
+    """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1"."""
     pmf = majority.parse_prior(prior)
     if isinstance(pmf, majority.CommonPrior):
         return f"{pmf_words(str(pmf.base))}, one p for all"

@@ -27,9 +27,6 @@ def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) 
         mechanism: n, T and whether there is replacement.
         distributions: Pi, shape (l, m).
 
-    Raises:
-        ParameterError: if the distributions do not fit the mechanism.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (ii).
     """

@@ -241,11 +241,7 @@ class SmoothedAdversary:
 def solve_smoothed(
     mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
 ) -> SmoothedAdversary:
-    """Solve `smoothed_problem` of a small case and read the adversary off its duals.
-
-    Raises:
-        SolverError: if the solver fails.
-    """
+    """Solve `smoothed_problem` of a small case and read the adversary off its duals."""
     instance = smoothed_instance(mechanism, epsilon, distributions)
     solution = solve(smoothed_problem(instance))
     pairs, directions, _ = instance.gains.shape

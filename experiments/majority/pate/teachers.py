@@ -75,9 +75,6 @@ def train_votes(
         training: the teachers' parameters.
         seeds: one run each, at least 0.
         dataset: name for the record.
-
-    Raises:
-        ParameterError: if there are too few training images.
     """
     size = training.part_size(len(digits.train_labels))
     runs = []

@@ -82,11 +82,7 @@ class Votes:
 
 
 def save_votes(votes: Votes, path: Path) -> None:
-    """Write the votes as JSON, each teacher's as the hexadecimal digits of its packed bits.
-
-    Raises:
-        ParameterError: if the file cannot be written.
-    """
+    """Write the votes as JSON, each teacher's as the hexadecimal digits of its packed bits."""
     body: dict[str, Any] = {
         "format": _FORMAT,
         "dataset": votes.dataset,
