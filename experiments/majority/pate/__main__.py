@@ -101,7 +101,7 @@ def write_rates(source: _Source, out: Path) -> None:
 
     digits, training = source.digits(), Training()
     with progress("teachers"):
-        table = scan(digits, training, source.seeds, dataset=source.dataset)
+        table = scan(digits, training, source.seeds, source.dataset)
     write_text(out, to_csv(table))
     click.echo(f"rates: {out}")
 

@@ -197,15 +197,7 @@ def _descend(
     model.eval()
 
 
-def scan(
-    digits: Digits,
-    training: Training,
-    seeds: tuple[int, ...],
-    *,
-    dataset: str = "mnist",
-    private_rates: tuple[float, ...] = PRIVATE_RATES,
-    plain_rates: tuple[float, ...] = PLAIN_RATES,
-) -> Table:
+def scan(digits: Digits, training: Training, seeds: tuple[int, ...], dataset: str) -> Table:
     """Train teachers at every learning rate on a part of the training images; test on the others.
 
     Args:
@@ -213,13 +205,11 @@ def scan(
         training: everything but the rates.
         seeds: of the images held out and of the run, one run each.
         dataset: name for the table.
-        private_rates: of DP-SGD.
-        plain_rates: of SGD.
     """
     records = []
     for seed in seeds:
         part = digits.hold_out(len(digits.train_labels) // HELD_OUT, seed)
-        for kind, rates in zip(KINDS, (private_rates, plain_rates), strict=True):
+        for kind, rates in zip(KINDS, (PRIVATE_RATES, PLAIN_RATES), strict=True):
             for rate in rates:
                 at = replace(training, private_rate=rate, plain_rate=rate)
                 votes = train_teachers(part, at, seed, private=kind == KINDS[0])
