@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def _parsed(path: Path, content: bytes, before: int, user: str) -> pl.DataFrame:
     # Polars tells a line too short by a missing last value, but says nothing of one too long.
     if content.count(b",") != lines * (len(COLUMNS) - 1):
         raise _malformed(path, before, lines)
-    numbers = dict.fromkeys(("click", *ATTRIBUTES), pl.Int32)
+    numbers: dict[str, Any] = dict.fromkeys(("click", *ATTRIBUTES), pl.Int32)
     names = ["click", user, "site_id", *ATTRIBUTES]
     try:
         frame = pl.read_csv(

@@ -64,7 +64,9 @@ def run(config: Config) -> Outcome:
         found = dpopt.design(setting)
         # Up to 20 categories there is one: all patterns are looked at.
         bound = cast(float, found._float_bound)
-        others = variances(config.categories, epsilon, setting.gram, setting.weights)
+        # The mean over uniform categories has weights.
+        weights = cast(np.ndarray, setting.weights)
+        others = variances(config.categories, epsilon, setting.gram, weights)
         every = {OURS: found.value, **others, GRADIENT: _descended(config, setting)}
         records += [
             {
