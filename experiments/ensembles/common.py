@@ -38,9 +38,10 @@ class Look:
     line: Mapping[str, Any] = field(default_factory=dict)
 
 
-def error_note(table: Table) -> str:
-    """Return a note on the largest standard error of a table, which is too small to draw."""
-    known = [error for error in table.column("standard_error") if error is not None]
+def error_note(*tables: Table) -> str:
+    """Return a note on the largest standard error of tables, which is too small to draw."""
+    errors = [error for table in tables for error in table.column("standard_error")]
+    known = [error for error in errors if error is not None]
     return f"Standard errors are at most {max(known):.2g}." if known else ""
 
 

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
-from typing import Annotated, Any
+from itertools import product
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -59,6 +60,7 @@ LOOKS: Mapping[str, Look] = {
     "exponential": Look("exponential mechanism", "baseline-2", {"linestyle": ":", "marker": "p"}),
     "laplace": Look("Laplace noise", "noise"),
     "gnmax": Look(r"GNMax, $\delta > 0$", "baseline-3"),
+    "designed": Look(r"designed together, $\delta > 0$", "optimum"),
     "plurality": Look("plurality, not private", "limit"),
 }
 
@@ -74,6 +76,9 @@ MEANING = {
     "moves two counts by 1",
     "optimal, PRIOR": "the program's rule: it misses the plurality least often under a prior of "
     "the counts, and is proved in integers",
+    "designed": "the program's rule for Q labels at one budget: under the better of a pure and a "
+    "Gaussian curve it misses the plurality least often if all counts are equally likely, and the "
+    "Q labels are proved private together",
     "gnmax": "largest count after Gaussian noise, the least for which the counts are (epsilon, "
     "delta)-private: a replaced ballot moves them by sqrt 2",
     "plurality": "largest count without noise, ties even: not private",
@@ -104,8 +109,13 @@ class Votes:
     seed: Seed = 0
     delta: Probability = 1e-5
 
+    @property
+    def most(self) -> int:
+        """The most teachers that vote."""
+        return max(self.voters)
+
     def __post_init__(self) -> None:
-        if max(self.voters) * self.part + self.queries > IMAGES:
+        if self.most * self.part + self.queries > IMAGES:
             raise ParameterError(
                 f"queries is {self.queries}; it must be so small that teachers and queries have "
                 f"{IMAGES:,} images together."
@@ -114,7 +124,7 @@ class Votes:
     def polled(self) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
-        return [plain(max(self.voters), self.part, self.queries, seed) for seed in seeds]
+        return [plain(self.most, self.part, self.queries, seed) for seed in seeds]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -146,11 +156,22 @@ class LabelsConfig(Votes):
     Attributes:
         epsilon: each budget of all labels together, in nats, rising.
         labels: each number of labels Q, rising.
+        designed_voters: K of the labels that are designed together.
+        designed_epsilon: budgets of them, rising.
+        designed_labels: numbers Q of them, rising; none for no design.
     """
 
     voters: Several[Annotated[int, Ge(1), Le(40)]] = (30,)
     epsilon: Rising[Annotated[float, Gt(0.0), Le(20.0)]] = (1.0, 5.0)
     labels: Rising[Annotated[int, Ge(1), Le(10_000)]] = (1, 3, 10, 30, 100)
+    designed_voters: Annotated[int, Ge(2), Le(20)] = 10
+    designed_epsilon: Rising[Annotated[float, Gt(0.0), Le(20.0)]] = (5.0,)
+    designed_labels: tuple[Annotated[int, Ge(1), Le(1_000)], ...] = (10, 30)
+
+    @property
+    def most(self) -> int:
+        """The most teachers that vote."""
+        return max(self.designed_voters, *self.voters)
 
 
 @plain_dataclass(frozen=True)
@@ -297,37 +318,61 @@ def run(config: Config) -> Outcome:
 
 def run_labels(config: LabelsConfig) -> Outcome:
     """Measure every way of choosing many labels at one budget."""
-    rows: list[dict[str, Cell]] = []
-    polls: list[dict[str, Cell]] = []
-    whole = config.polled()
+    rows, polls, whole = list[dict[str, Cell]](), list[dict[str, Cell]](), config.polled()
     for voters in track(config.voters):
         polled = [each.first(voters) for each in whole]
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
-        for epsilon in config.epsilon:
-            total = Guarantee(epsilon, config.delta)
-            for labels in config.labels:
-                pure, ranged = pure_share(total, labels), ranged_share(total, labels)
-                where: dict[str, Cell] = {
-                    "voters": voters,
-                    "total_epsilon": epsilon,
-                    "total_delta": config.delta,
-                    "labels": labels,
-                }
-                noise = gnmax_noise(total, labels)
-                rows += _records(where, answers(ballots, pure, ranged, (noise, None, None)))
-    tables = {
-        "accuracy": Table.of(
-            "Expected accuracy of each of Q labels that spend one budget together, as for one "
-            "label. Purely private labels: the exact composition of the worst mechanism of their "
-            "epsilon. The exponential mechanism: the better of that and of epsilon^2 / 8 of "
-            "concentrated privacy each. GNMax: one Gaussian vector of all counts.",
-            rows,
-        ),
-        "teachers": _teachers(polls),
-        "methods": meanings(MEANING),
+        for epsilon, labels in product(config.epsilon, config.labels):
+            rows += _at_one_budget(ballots, Guarantee(epsilon, config.delta), labels)
+    measures = (
+        "Expected accuracy of each of Q labels that spend one budget together, as for one "
+        "label. Purely private labels: the exact composition of the worst mechanism of their "
+        "epsilon. The exponential mechanism: the better of that and of epsilon^2 / 8 of "
+        "concentrated privacy each. GNMax: one Gaussian vector of all counts."
+    )
+    tables = {"accuracy": Table.of(measures, rows)}
+    if config.designed_labels:
+        ballots = Ballots.of([each.first(config.designed_voters) for each in whole])
+        cases = list(product(config.designed_epsilon, config.designed_labels))
+        tables["designed"] = Table.of(
+            f"{measures} Designed: the rule whose Q labels are proved private together; its "
+            "parameter is that of its privacy curve.",
+            [
+                row
+                for epsilon, labels in track(cases)
+                for row in _at_one_budget(
+                    ballots, Guarantee(epsilon, config.delta), labels, designed=True
+                )
+            ],
+        )
+    findings = tuple(text for table in tables.values() for text in _findings_of_labels(table))
+    tables |= {"teachers": _teachers(polls), "methods": meanings(MEANING)}
+    return Outcome(tables, findings, data=NAME)
+
+
+def _at_one_budget(
+    ballots: Ballots, total: Guarantee, labels: int, *, designed: bool = False
+) -> list[dict[str, Cell]]:
+    """Return the rows of so many labels, also of those that are designed together."""
+    pure, ranged = pure_share(total, labels), ranged_share(total, labels)
+    found = answers(ballots, pure, ranged, (gnmax_noise(total, labels), None, None))
+    inputs = ballots.rules.inputs
+    if designed:
+        budget = {"total_epsilon": total.epsilon, "total_delta": total.delta, "releases": labels}
+        setting = dpopt.Plurality(inputs.records, inputs.categories, loss="error", **budget)
+        together = dpopt.design(setting)
+        if not together.private:
+            raise NotPrivateError(f"no proof for {labels} labels of {inputs.records} ballots.")
+        share = ballots.right(together.table.probabilities)
+        found["designed"] = share, together.curve_parameter, None, None
+    where: dict[str, Cell] = {
+        "voters": inputs.records,
+        "total_epsilon": total.epsilon,
+        "total_delta": total.delta,
+        "labels": labels,
     }
-    return Outcome(tables, tuple(_findings_of_labels(tables["accuracy"])), data=NAME)
+    return _records(where, found)
 
 
 def _records(where: Mapping[str, Cell], found: Mapping[str, Choice]) -> list[dict[str, Cell]]:
@@ -377,40 +422,42 @@ def _findings_of_labels(accuracy: Table) -> Iterator[str]:
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
     table = outcome.tables["accuracy"]
-    titles = [("voters", voters, f"$K = {voters}$") for voters in table.distinct("voters")]
-    return _drawn(table, titles, "epsilon")
+    parts = {f"$K = {k}$": table.select(voters=k) for k in table.distinct("voters")}
+    return _drawn(parts, "epsilon", r"$\varepsilon$ of the label")
 
 
 def plot_labels(outcome: Outcome) -> Figure:
     """Draw the same against the number of labels, for each budget."""
     table = outcome.tables["accuracy"]
-    first = table.column("voters")[0]
-    part = table.select(voters=first)
-    titles = [
-        ("total_epsilon", epsilon, rf"$K = {first}$, all labels: $\varepsilon = {epsilon:g}$")
+    tables = [table.select(voters=table.column("voters")[0])]
+    tables += [outcome.tables["designed"]] if "designed" in outcome.tables else []
+    parts = {
+        rf"$K = {part.column('voters')[0]}$, all labels: $\varepsilon = {epsilon:g}$": part.select(
+            total_epsilon=epsilon
+        )
+        for part in tables
         for epsilon in part.distinct("total_epsilon")
-    ]
-    return _drawn(part, titles, "labels")
+    }
+    return _drawn(parts, "labels", "number of labels")
 
 
-def _drawn(table: Table, groups: list[tuple[str, Any, str]], across: str) -> Figure:
-    name = {"epsilon": r"$\varepsilon$ of the label", "labels": "number of labels"}[across]
-    figure, axes = drawing.panels(2 * len(groups), len(groups), across=name, height=0.78)
+def _drawn(parts: Mapping[str, Table], across: str, name: str) -> Figure:
+    figure, axes = drawing.panels(2 * len(parts), len(parts), across=name, height=0.78)
     gained = {m: look for m, look in LOOKS.items() if m not in ("gnmax", "plurality")}
-    for place, (column, value, title) in enumerate(groups):
-        part = table.select(**{column: value})
-        upper, lower = axes[place], axes[place + len(groups)]
+    for (title, part), upper, lower in zip(
+        parts.items(), axes[: len(parts)], axes[len(parts) :], strict=True
+    ):
         draw(upper, part, across, "accuracy", LOOKS)
         upper.set_title(title)
         room(upper, part, "accuracy")
         draw(lower, part, across, "gain", gained)
         room(lower, part, "gain", gained)
-        lower.set_title("gain over permute-and-flip")
-        upper.set_ylabel("expected accuracy")
-        lower.set_ylabel("difference of accuracies")
+        lower.set_title("over permute-and-flip")
+        upper.set_ylabel("accuracy")
+        lower.set_ylabel("gain")
         for each in (upper, lower):
-            places(each, sorted(set(part.column(across))))
-    return drawing.finish(figure, axes, error_note(table))
+            places(each, part.distinct(across))
+    return drawing.finish(figure, axes, error_note(*parts.values()))
 
 
 _PMFS = (
@@ -446,7 +493,14 @@ experiment(
     "Digits, many labels at one budget",
     "The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
     "the mechanism that is best for one label need not be so for many.",
-    config=replace(_QUICK_LABELS, voters=(30, 20), seeds=40),
+    config=replace(
+        _QUICK_LABELS,
+        voters=(30, 20),
+        seeds=40,
+        labels=(1, 3, 10, 30, 100, 300, 1000),
+        designed_epsilon=(1.0, 5.0),
+        designed_labels=(1, 3, 10, 30, 100),
+    ),
     quick=_QUICK_LABELS,
     effort=("seeds", "seed"),
     mathematics=(

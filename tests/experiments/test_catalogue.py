@@ -29,8 +29,10 @@ TRIED = """
 ensembles-digits-plain: voters=5 | queries=50 | seeds=2 | epsilon=0.5,2.0 | optimal=2.0 |
     most_solved=5 -> epsilon=0.1 | optimal= | priors=dirichlet:0.1 | most_solved=1 | voters=4,3 |
     part=30 | queries=10 | seeds=1 | seed=1 | delta=1e-09
-ensembles-digits-labels: voters=5 | queries=50 | seeds=2 | epsilon=1.0 | labels=1,10 ->
-    epsilon=0.1 | labels=1 | voters=4,3 | part=30 | queries=10 | seeds=1 | seed=1 | delta=1e-09
+ensembles-digits-labels: voters=5 | queries=50 | seeds=2 | epsilon=1.0 | labels=1,10 |
+    designed_voters=3 | designed_labels=2 -> epsilon=0.1 | labels=1 | voters=4,3 | part=30 |
+    queries=10 | seeds=1 | seed=1 | delta=1e-09 | designed_voters=2 | designed_labels= |
+    designed_epsilon=2.0
 ensembles-digits-private: digits=358 | epsilon=1.0 | allowance=1,3 | voters=5 | seeds=2 |
     draws=1 -> digits=3589 | teachers=response | epsilon=0.1 | allowance=1 | voters=4 |
     side=2 | regularisation=0.01 | share=0.3 | seeds=1 | seed=1 | draws=2

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.slow
 
 DIGITS, LABELS = (named(f"ensembles-digits-{what}") for what in ("plain", "labels"))
 SMALL = plain.Config(voters=(9, 6), queries=200, seeds=3, optimal=(0.5,), most_solved=6)
-SMALL_LABELS = plain.LabelsConfig(voters=(9,), queries=200, seeds=3)
+SMALL_LABELS = plain.LabelsConfig(
+    voters=(9,), queries=200, seeds=3, designed_voters=5, designed_labels=(10,)
+)
 SMALL_PRIVATE = private.Config(digits=("358", "01234"), voters=5, allowance=(1, 2, 3), seeds=3)
 
 
@@ -38,6 +40,20 @@ def digits() -> Outcome:
 @pytest.fixture(scope="module")
 def labels() -> Outcome:
     return ran(LABELS, SMALL_LABELS)
+
+
+def test_labels_designed_together_against_their_distribution_at_each_query(labels: Outcome) -> None:
+    budget = {"releases": 10, "total_epsilon": 5.0, "total_delta": 1e-5}
+    design = dpopt.design(dpopt.Plurality(5, 10, loss="error", **budget))
+    shares = []
+    for polled in SMALL_LABELS.polled():
+        first = polled.first(5)
+        for votes, label in zip(first.votes, first.labels.tolist(), strict=True):
+            weights = design.setting.output_weights(design.table, votes)
+            shares.append(weights[label] / sum(weights))
+    rows = {row["method"]: row for row in labels.tables["designed"].records}
+    assert rows["designed"]["accuracy"] == pytest.approx(np.mean(shares), abs=1e-12)
+    assert rows["designed"]["accuracy"] > rows["gnmax"]["accuracy"] > rows["ladder"]["accuracy"]
 
 
 @pytest.fixture(scope="module")
