@@ -109,6 +109,7 @@ def test_one_label_composed_exactly_uses_up_the_total(outcome: Outcome) -> None:
         assert (spent.lower > 1e-5) is not within
 
 
+@pytest.mark.slow
 def test_two_labels_of_three_voters_by_brute_force() -> None:
     """All corners of the voters, and the second label's chosen after the first label."""
     config = Config(
