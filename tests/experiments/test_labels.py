@@ -193,6 +193,7 @@ def test_a_label_composed_exactly_has_less_regret_than_its_counts(outcome: Outco
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("labels", "total", "ours", "noisy"), [(16, 4.0, 1.488, 1.898), (20, 8.0, 0.686, 0.963)]
 )

@@ -165,8 +165,8 @@ def test_random_small(seed: int) -> None:
     ],
 )
 def test_random(seed: int, most: int) -> None:
-    """12 settings, at night 25 each of all sizes; in fractions where it takes no minutes."""
-    for i in range(12 if most == 100 else 25):
+    """6 settings, at night 25 each of all sizes; in fractions where it takes no minutes."""
+    for i in range(6 if most == 100 else 25):
         design = dpopt.design(random_setting(1000 * seed + i, most))
         if design.table.last * design.setting.sensitivity < 3000:
             check(design)
