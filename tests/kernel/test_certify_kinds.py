@@ -326,24 +326,6 @@ def test_a_design_is_repaired_along_its_own_neighbours() -> None:
 # What is not known
 
 
-@pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 1.0, "delta": None}])
-@pytest.mark.parametrize(
-    "setting",
-    [kind.example() for kind in (RevealOrObscure, SmoothFloor, Mollifier)],
-    ids=lambda setting: setting.kind,
-)
-def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any) -> None:
-    with pytest.raises(ParameterError, match=f"kind is '{setting.kind}'.*is asked for"):
-        dpopt.certify(dpopt.design(setting), **asked)
-
-
-@pytest.mark.parametrize("asked", [{"graph": "path"}, {"epsilon": 1.0}])
-def test_a_design_that_is_no_table_has_its_own_neighbours(asked: Any) -> None:
-    design = dpopt.design(Majority.example())
-    with pytest.raises(ParameterError, match="design of kind 'majority', which is no table"):
-        dpopt.certify(design, **asked)
-
-
 def test_a_rule_that_never_obscures_has_no_epsilon() -> None:
     design = made(RevealOrObscure(4, 2, 1.0), (0,), strict=False, float_bound=None)
     assert math.isinf(dpopt.certify(design).lower)

@@ -367,50 +367,6 @@ def test_auto_takes_what_there_is() -> None:
     assert chosen(turned.astype(float) ** 2 + line(5)) == "none"
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "name": ({"symmetry": "round"}, "symmetry is 'round'; it must be one of none, auto"),
-    "empty": ({"symmetry": []}, r"symmetry is \[\]; it must be a name"),
-    "length": ({"symmetry": [([0, 1, 2], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "floats": ({"symmetry": [([0, 1, 2, 3], [0.0, 1, 2, 3])]}, "tau .* a permutation of 0..3"),
-    "twice": ({"symmetry": [([0, 1, 1, 3], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "outside": ({"symmetry": [([0, 1, 2, 4], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "loss": (
-        {"symmetry": [([1, 0, 2, 3], [0, 1, 2, 3])]},
-        r"symmetry 0 maps the pair \(0, 0\) to \(1, 0\), and loss is 0 at the first and 1",
-    ),
-    "edge": (
-        {"symmetry": "symbols", "loss": 1 - np.eye(4), "graph": "cycle"},
-        "maps the neighbours . and . to . and ., which are none in graph",
-    ),
-    "path": ({"symmetry": "cyclic", "graph": "path"}, "'cyclic' maps the neighbours . and . to"),
-    "prior": (
-        {"symmetry": "cyclic", "prior": [1, 2, 1, 2]},
-        "'cyclic' maps input 0 to 1, and prior gives them different weights",
-    ),
-    "invariant": (
-        {"symmetry": "reflection", "invariant": ([[1.0, 0, 0, 0]], [[0.4, 0.2, 0.2, 0.2]])},
-        "'reflection' does not keep invariant: row 0",
-    ),
-    "shape": ({"symmetry": "hamming"}, "'hamming' without a shape"),
-    "outputs": ({"symmetry": "cyclic", "loss": ring(4)[:, :3]}, "4 inputs and 3 outputs"),
-    "unseen": (
-        {"symmetry": "cyclic", "loss": "absolute", "inputs": 100_000, "graph": "cycle"},
-        "not known to keep the loss",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_symmetries_are_one_sentence(name: str) -> None:
-    asked, message = BAD[name]
-    with pytest.raises(ParameterError, match=message) as caught:
-        Kernel(**{"loss": ring(4), "epsilon": 1.0, **asked})
-    text = str(caught.value)
-    assert text.endswith(".")
-    assert "\n" not in text
-    assert len(text) < 260
-
-
 # Files
 
 

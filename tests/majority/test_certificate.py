@@ -155,8 +155,3 @@ def test_a_majority_that_is_private_by_itself_is_left_whole(k: int, m: int) -> N
     assert design.certificate is not None
     # All voters at 0 on both sides: e^(m epsilon) - 1 <= e^(m epsilon) - 1.
     assert design.certificate.slack == 0
-
-
-def test_a_budget_below_double_precision_is_refused() -> None:
-    with pytest.raises(dpopt.ParameterError, match="double precision"):
-        dpopt.design(dpopt.Majority(3, 1e-9, 1))

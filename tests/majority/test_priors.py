@@ -328,15 +328,6 @@ def test_the_name_of_samples_is_read_but_says_nothing_of_them() -> None:
             dpopt.design(dpopt.Majority(3, 0.5, 1, prior=name, objective=objective))
 
 
-def test_a_prior_of_other_voters_is_refused() -> None:
-    for prior in (PointPrior((0.1, 0.2)), SamplePrior(np.full((3, 5), 0.5))):
-        for weights in (expected_error_weights, surrogate_weights):
-            with pytest.raises(ParameterError, match="prior"):
-                weights(3, prior)
-        with pytest.raises(ParameterError, match="prior"):
-            sampled_margins(3, prior, np.random.default_rng(0))
-
-
 def test_samples_are_read_only_and_named_by_their_digest() -> None:
     rows = np.random.default_rng(0).random((4, 3))
     prior, same = SamplePrior(rows), SamplePrior(rows.copy())
@@ -527,9 +518,3 @@ def test_samples_stay_inside_the_intervals() -> None:
     p = prior.sample((10_000,), np.random.default_rng(0))
     assert np.all((p <= 0.3) | (p >= 0.7))
     assert abs(np.mean(p < 0.5) - 0.5) < 0.03
-
-
-@pytest.mark.parametrize(("k", "width"), [(3, 1e-8), (101, 1e-12)])
-def test_a_prior_too_narrow_for_the_quadrature_is_refused(k: int, width: float) -> None:
-    with pytest.raises(ParameterError, match="too narrow"):
-        expected_error_weights(k, UniformPrior(((0.0, width), (1.0 - width, 1.0))))

@@ -439,23 +439,6 @@ def test_a_plurality_is_drawn_and_told() -> None:
     assert total == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        ({"epsilon": 1e9}, "epsilon"),
-        ({"prior": "dirichlet:0"}, "prior"),
-        ({"prior": "beta:1,1"}, "prior"),
-        ({"records": 400, "classes": 10}, "permute-and-flip"),
-        ({"records": 400, "classes": 10, "rule": "ladder"}, "permute-and-flip"),
-    ],
-)
-def test_bad_parameters(fields: dict[str, object], word: str) -> None:
-    given = {"records": 6, "classes": 3, "epsilon": 1.0, **fields}
-    with pytest.raises(ParameterError, match=word) as caught:
-        Plurality(**given)  # pyright: ignore[reportArgumentType]
-    assert str(caught.value).count(". ") == 0
-
-
 def test_votes_are_no_counts() -> None:
     """With as many records as classes either would do: the argument's name says which it is."""
     found = designed(3, 3, 40.0)

@@ -85,7 +85,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out, told = base / "site" / "pages", base / "site.log"
     with alone(base / "site.lock"):
         if not told.exists():
-            told.write_text(built("html", out, base / "run", "guides/* findings/*"), encoding="utf-8")
+            told.write_text(
+                built("html", out, base / "run", "guides/* findings/*"), encoding="utf-8"
+            )
     text = told.read_text(encoding="utf-8")
     assert text.endswith("[0]"), text
     return out

@@ -244,28 +244,6 @@ def test_the_line_and_the_records_are_in_order() -> None:
     np.testing.assert_array_equal(line.get_ydata(), found.log10_delta[::-1])
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"values": []}, "values has shape"),
-        ({"values": [0.5, 1]}, "no integer"),
-        ({"values": [1 << 50, 1]}, "2\\^40"),
-        ({"values": [129, 1]}, "values holds 129"),
-        ({"drawn": 4}, "drawn"),
-        ({"epsilons": -1.0}, "epsilons"),
-        ({"epsilons": 701.0}, "epsilons"),
-        ({"lowest": 5}, "values holds"),
-        ({"values": [-127], "drawn": 1, "highest": -127}, "highest"),
-        ({"highest": 1 << 17}, "highest"),
-        ({"neighbours": "some"}, "neighbours"),
-    ],
-)
-def test_bad_input_is_named(change: dict[str, object], words: str) -> None:
-    arguments: dict[str, object] = {"values": [0, 1, 2], "drawn": 2, "epsilons": 1.0, **change}
-    with pytest.raises(ParameterError, match=words):
-        sgd_profile(**arguments)  # type: ignore[arg-type]
-
-
 def test_distributions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"2\^1000 batches"):
         batch_distribution(np.zeros(2000, dtype=int), 1000)
