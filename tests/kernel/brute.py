@@ -87,11 +87,12 @@ def least_loss(
     prior: Array | None = None,
     fixed: Array | None = None,
 ) -> float:
-    """The optimum with one row for each edge and event; minimax if there is no prior."""
+    """The optimum by scipy with a row for each edge and event; minimax if there is no prior."""
     n, m = loss.shape
     upper, limits, equal, right = [], [], [], []
     for x, other in edges:
-        for chosen in events(m):
+        # Of delta = 0 the events of one output are enough.
+        for chosen in events(m) if delta else [(y,) for y in range(m)]:
             row = np.zeros((n, m))
             row[x, list(chosen)] = 1.0
             row[other, list(chosen)] = -math.exp(epsilon)

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import dpopt
 from dpopt import Kernel
 from dpopt.kernel.geometric import crosses_once
 from tests.kernel import brute
-from tests.kernel.brute import Array, Edges, optimal, sure
+from tests.kernel.brute import Array, Edges, least_loss, optimal, sure
 from tests.oracles import exponential
 
 
@@ -23,30 +22,6 @@ def power(inputs: int, exponent: float) -> Array:
     """The loss |x - y|^exponent; for 0 the loss 1 unless x = y."""
     x = np.arange(inputs, dtype=float)
     return np.abs(x[:, None] - x) ** exponent if exponent else 1.0 - np.eye(inputs)
-
-
-def by_rows(loss: Array, epsilon: float, prior: Array | None, edges: Edges) -> float:
-    """The optimum by linprog with a row for each edge and output; minimax without a prior."""
-    n, m = loss.shape
-    upper = []
-    for (x, other), y in product(edges, range(m)):
-        row = np.zeros((n, m))
-        row[x, y], row[other, y] = 1.0, -math.exp(epsilon)
-        upper.append([*row.ravel(), 0.0])
-    if prior is None:
-        upper += [[*np.outer(np.arange(n) == x, loss[x]).ravel(), -1.0] for x in range(n)]
-    cost = np.zeros((n, m)) if prior is None else prior[:, None] * loss
-    found = linprog(
-        [*cost.ravel(), 1.0 if prior is None else 0.0],
-        A_ub=upper,
-        b_ub=np.zeros(len(upper)),
-        A_eq=[[*np.repeat(np.arange(n) == x, m), 0.0] for x in range(n)],
-        b_eq=np.ones(n),
-        bounds=[(0, 1)] * (n * m) + [(None, None)],
-        method="highs-ds",
-    )
-    assert found.status == 0
-    return float(found.fun)
 
 
 def of_distance(rng: np.random.Generator, n: int) -> Array:
@@ -129,10 +104,12 @@ def test_the_condition_is_needed() -> None:
     assert not crosses_once(loss)
     prior = np.full(3, 1 / 3)
     assert not certainly_optimal([[0, 1], [1, 0], [0, 1]], [Fraction(1)] * 3, Fraction(1, 3))
-    assert by_rows(loss, 1.0, prior, brute.path(3)) < brute.remapped(loss, 1.0, prior) - 1e-2
+    assert (
+        least_loss(loss, brute.path(3), 1.0, prior=prior) < brute.remapped(loss, 1.0, prior) - 1e-2
+    )
     found = optimal(loss, epsilon=1.0, graph="path")
     assert found.solution is not None
-    assert found.value == pytest.approx(by_rows(loss, 1.0, prior, brute.path(3)), abs=1e-9)
+    assert found.value == pytest.approx(least_loss(loss, brute.path(3), 1.0, prior=prior), abs=1e-9)
 
 
 def test_which_differences_cross_once_by_definition() -> None:
@@ -161,7 +138,7 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
         loss, epsilon = kind(rng, n), float(rng.choice([0.2, 0.7, 1.5]))
         prior = rng.dirichlet(np.full(n, 0.7)) if objective == "mean" else None
         found = optimal(loss, epsilon=epsilon, graph="path", objective=objective, prior=prior)
-        expected = by_rows(loss, epsilon, prior, brute.path(n))
+        expected = least_loss(loss, brute.path(n), epsilon, prior=prior)
         assert found.solution is None
         assert found.value == pytest.approx(expected, abs=2e-8)
         assert sure(found.bound) <= expected + 1e-12
@@ -243,7 +220,9 @@ def test_grids_reach_the_program(shape: tuple[int, ...], exponent: int, objectiv
         prior = np.array([math.prod(map(float, word)) for word in product(*pmfs)])
     found = optimal(loss, epsilon=0.6, graph="grid", shape=shape, prior=prior, objective=objective)
     assert found.solution is None
-    assert found.value == pytest.approx(by_rows(loss, 0.6, prior, grid_edges(shape)), abs=1e-8)
+    assert found.value == pytest.approx(
+        least_loss(loss, grid_edges(shape), 0.6, prior=prior), abs=1e-8
+    )
     assert 0 <= sure(found.gap) <= 1e-9
     assert sorted(neighbours(found)) == sorted(grid_edges(shape))
     assert in_fractions(found)
@@ -268,7 +247,9 @@ def test_a_grid_that_is_not_made_of_symbols_is_left_to_the_program() -> None:
         found = optimal(table, prior=prior, **asked)
         pmf = uneven / 45.0 if prior is not None else np.full(9, 1 / 9)
         assert found.solution is not None
-        assert found.value == pytest.approx(by_rows(table, 1.0, pmf, grid_edges(shape)), abs=1e-8)
+        assert found.value == pytest.approx(
+            least_loss(table, grid_edges(shape), 1.0, prior=pmf), abs=1e-8
+        )
 
 
 def test_other_settings_have_no_closed_form() -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 from collections import Counter
 from fractions import Fraction
 from io import BytesIO
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-import dpopt
 from dpopt import Kernel
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import ParameterError
 from dpopt.privacy.graph import all_pairs
 from dpopt.table import Generated, Graph, Table, Words
 from tests.kernel.brute import events, least_loss, optimal, rows_of, sure
@@ -368,46 +364,3 @@ def test_auto_takes_what_there_is() -> None:
 
 
 # Files
-
-
-def saved(tmp_path: Path, **asked: Any) -> tuple[Any, Path]:
-    found = optimal(ring(6), epsilon=1.0, graph="cycle", **asked)
-    found.save(tmp_path / "kernel.json")
-    return found, tmp_path / "kernel.json"
-
-
-@pytest.mark.parametrize("symmetry", ["dihedral", [([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0])]])
-@pytest.mark.parametrize("delta", [0.0, 0.02])
-def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, delta: float) -> None:
-    found, path = saved(tmp_path, symmetry=symmetry, delta=delta)
-    again = dpopt.load(path)
-    assert again.table == found.table == pickle.loads(pickle.dumps(found)).table
-    complete = optimal(ring(6), epsilon=1.0, symmetry="dihedral")
-    assert again.table.inputs != complete.table.inputs
-    assert again.certificate == found.certificate
-    assert again.value == found.value
-    body = json.loads(path.read_text())["body"]
-    assert body["setting"]["symmetry"] == (
-        symmetry if isinstance(symmetry, str) else plain(symmetry)
-    )
-    assert sum(map(len, body["table"]["weights"])) == found.table.inputs.size
-
-
-def plain(symmetry: Any) -> Any:
-    return [[list(sigma), list(tau)] for sigma, tau in symmetry]
-
-
-def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
-    _, path = saved(tmp_path, symmetry="dihedral")
-    whole = json.loads(path.read_text())
-    whole["body"]["table"] |= {"weights": [["994", "1", "1", "2"]], "total": "1000"}
-    path.write_text(json.dumps(whole))
-    with pytest.raises(
-        NotPrivateError, match=r"breaks \(1, 0\)-DP at inputs \d and \d, output \d"
-    ) as e:
-        dpopt.load(path)
-    x, other, y = (int(number) for number in [*sure(e.value.inputs), sure(e.value.output)])
-    weights = [994, 1, 1, 2]
-    apart = ring(6).astype(int)
-    assert apart[x, other] == 1
-    assert weights[apart[x, y]] > math.e * weights[apart[other, y]]

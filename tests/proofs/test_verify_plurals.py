@@ -118,16 +118,6 @@ def test_a_rule_is_private_and_says_nothing_of_others(rule: Any) -> None:
         assert found.optimality is None
 
 
-def test_a_rule_is_saved_without_a_proof_of_optimality(tmp_path: Path) -> None:
-    found = dpopt.design(dpopt.Plurality(6, 3, 1.0, rule="ladder"))
-    with pytest.warns(UserWarning, match="no proof of optimality"):
-        found.save(tmp_path / "x.json", proof=True, verifier=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["verify.py", "x.json"]
-    command = [sys.executable, "-I", "verify.py", "x.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("private: plurality, (1, 0)-DP, 60 inequalities decided exactly")
-
-
 def test_a_step_is_not_decided() -> None:
     found = dpopt.design(dpopt.Plurality(10_000, 4, 1.0, rule="exponential"))
     with pytest.raises(verify.Refused, match="by a theorem"):

@@ -45,17 +45,6 @@ def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
         assert again == pytest.approx(found.value, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "epsilon"), [(2, 3, 1.0), (5, 3, 0.5), (8, 4, 1.0), (12, 3, 0.7), (9, 2, 0.4)]
-)
-def test_no_sampler_beats_the_lower_bound(n: int, k: int, epsilon: float) -> None:
-    best = dpopt.design(dpopt.BestSampler(n, k, epsilon))
-    bound = accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value
-    assert bound <= best.worst_case * (1 + 1e-9)
-    if n * epsilon >= 6 and k >= 3:
-        assert best.worst_case == pytest.approx(bound, rel=1e-6)
-
-
 def test_lower_bound_of_large_settings() -> None:
     """With real d and j the bound is max over x of (k / (n epsilon)) x / (1 + e^(x/2))^2."""
     x = np.linspace(0.5, 3, 100_001)
