@@ -48,26 +48,30 @@ JUDGE = "tests/proofs/test_judge.py"
 PROOFS = "tests/proofs/test_"
 ENDS = f"{PROOFS}enclosures.py"
 SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
+VERIFIED = f"{PROOFS}verified.py"
 AFFINE = f"{ENDS}::test_a_row_has_the_ends_of_what_is_enclosed"
-KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py")
+KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", VERIFIED)
 VOTERS = (
     ENDS,
     "tests/majority/test_certificate.py",
     "tests/majority/test_judge.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
+    VERIFIED,
 )
-PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py")
-BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
+PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py", VERIFIED)
+BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
     AFFINE,
     f"{ENDS}::test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be",
     f"{ENDS}::test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be",
     "tests/roo/test_rules.py",
+    "tests/roo/test_audit.py",
     "tests/roo/test_floor.py",
+    VERIFIED,
 )
-PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.py")
+PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.py", VERIFIED)
 
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -170,43 +169,6 @@ def test_a_table_is_made_private_saved_and_released(
     assert code == 0
     assert "moved by     0.00875" in out
     assert "row near missed by 0" in out
-
-
-NAMED = {"low": (0.8, 0.2), "mid": (0.7, 0.3), "high": (0.55, 0.45)}
-
-
-@pytest.mark.parametrize("lines", [*permutations(NAMED)])
-def test_a_table_with_names_says_and_takes_them(
-    lines: tuple[str, ...], tmp_path: Path, capfd: Capture
-) -> None:
-    cells = [f"{x},{y},{p}" for x in lines for y, p in zip(("no", "yes"), NAMED[x], strict=True)]
-    table = tmp_path / "named.csv"
-    table.write_text("\n".join(["input,output,probability", *cells]))
-    said = refused(["certify", str(table), "--graph", "path"], 2, capfd)
-    assert "whose order is not known" in said
-    assert "--inputs" in said
-    for asked in (["--graph", "path", "--inputs", "low,mid,high"], ["--graph", "high:mid,mid:low"]):
-        saved = tmp_path / f"{asked[1][:4]}.json"
-        _, out, _ = run(["certify", str(table), *asked], capfd)
-        # The largest ratio of neighbours: 0.45 / 0.3 = 0.3 / 0.2 > 0.8 / 0.7.
-        assert float(out.split()[2]) == pytest.approx(math.log(1.5))
-        assert re.search(r"needed by      inputs (mid and low|high and mid), outputs yes", out)
-        made = run(["certify", str(table), *asked, "--epsilon=1", f"--save={saved}"], capfd)
-        assert made[0] == 0
-        assert re.search(r"tightest     inputs (mid|high) and (low|mid), output yes", made[1])
-        assert re.search(r"the edges are '(mid:\w+|\w+:mid)', '(mid:\w+|\w+:mid)'", made[1])
-        code, out, _ = run(["release", str(saved), "--input", "low,high,low"], capfd)
-        assert code == 0
-        assert len(out.split()) == 3
-        assert {*out.split()} <= {"no", "yes"}
-        said = refused(["release", str(saved), "--input", "0"], 2, capfd)
-        assert re.search("they are ('(low|mid|high)', ){2}'(low|mid|high)'", said)
-    (tmp_path / "p.txt").write_text("1 1 0")
-    pmf = ["--distribution", str(tmp_path / "p.txt"), "--json"]
-    assert json.loads(run(["release", str(saved), *pmf], capfd)[1])["released"][0] in ("no", "yes")
-    (tmp_path / "inputs.txt").write_text("low\nmid,high\n")
-    code, out, _ = run(["release", str(saved), "--input", str(tmp_path / "inputs.txt")], capfd)
-    assert (code, len(out.split())) == (0, 3)
 
 
 def test_a_table_too_far_from_private_exits_4(table: Path, tmp_path: Path, capfd: Capture) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dpopt
 from dpopt import Kernel
 from dpopt.kernel.geometric import crosses_once
 from tests.kernel import brute
@@ -147,22 +146,6 @@ def test_random_losses_reach_the_program(kind: Any, objective: str) -> None:
         assert brute.private(found, brute.path(n))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("exponent", [0, 0.5, 1, 2])
-@pytest.mark.parametrize("n", [9, 40])
-def test_it_is_the_optimum_of_the_program(n: int, exponent: float, epsilon: float) -> None:
-    prior = np.random.default_rng(n).dirichlet(np.ones(n))
-    setting = Kernel(power(n, exponent), epsilon, graph="path", prior=prior)
-    ours, program = dpopt.design(setting), dpopt.design(setting, backend="highs")
-    assert ours.solution is None
-    assert program.solution is not None
-    # A solver's tolerance is a share of the largest loss.
-    assert ours.value == pytest.approx(program.value, abs=1e-9 * setting.loss_table.max())
-    assert 0 <= sure(ours.gap) <= 1e-9 * ours.value
-    assert sure(program.bound) <= ours.value
-
-
 def test_numbering_and_sense_do_not_matter() -> None:
     """Inputs in any order along edges of one's own, outputs in any order, a utility."""
     rng = np.random.default_rng(5)
@@ -177,22 +160,6 @@ def test_numbering_and_sense_do_not_matter() -> None:
         assert found.value == pytest.approx(5.0 - plain.value, abs=1e-9)
         assert 0 <= sure(found.gap) <= 1e-8
         assert in_fractions(found)
-
-
-@pytest.mark.parametrize("objective", ["mean", "worst-case"])
-@pytest.mark.parametrize("sense", ["minimise", "maximise"])
-@pytest.mark.parametrize("graph", ["path", "grid"])
-def test_the_bound_is_that_of_the_program(objective: str, sense: str, graph: str) -> None:
-    loss = power(12, 1) if graph == "path" else on_grid((3, 4), 1)
-    shape = (3, 4) if graph == "grid" else None
-    sign = 1.0 if sense == "minimise" else -1.0
-    asked: dict[str, Any] = {"objective": objective, "sense": sense, "shape": shape}
-    found = optimal(sign * loss, epsilon=0.7, graph=graph, **asked)
-    assert found.solution is None
-    solved = dpopt.solve(found.setting.problem())
-    assert sign * found._float_bound <= sign * solved.objective + 1e-9
-    assert found._float_bound == pytest.approx(solved.objective, abs=1e-8)
-    assert 0 <= sign * (found.value - found._float_bound) <= 1e-8
 
 
 def on_grid(shape: tuple[int, ...], exponent: int) -> Array:

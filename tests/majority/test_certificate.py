@@ -7,7 +7,6 @@ import dpopt
 from dpopt import Majority, NotPrivateError
 from dpopt.majority import reduced_size
 from dpopt.majority.voters import table_of
-from tests.auditing import audit_epsilon
 from tests.majority.brute import (
     ONE,
     judged,
@@ -93,22 +92,6 @@ def test_a_private_gamma_is_left_alone() -> None:
         ONE // 4,
         ONE // 16 * 3,
     )
-
-
-def test_an_audit_of_draws_stays_below_epsilon_and_catches_a_broken_sampler() -> None:
-    design = dpopt.design(dpopt.Majority(11, 0.1, 3))
-    rng = np.random.default_rng(7)
-    n = 200_000
-    b = design.setting.corner("bc")[0]
-    votes = [(rng.random((n, 11)) < p).astype(np.int8) for p in (b, 1 - b)]
-    drawn = [np.asarray(design.simulate(v, rng)) for v in votes]
-    assert audit_epsilon(drawn[0], drawn[1], 2).epsilon <= design.guarantee.epsilon
-    honest = [(v.sum(axis=1) > 5).astype(np.int64) for v in votes]
-    assert audit_epsilon(honest[0], honest[1], 2).epsilon > 0.1 * 2
-    broken = [
-        np.minimum(h, d) for h, d in zip(honest, [np.ones(n, int), np.zeros(n, int)], strict=True)
-    ]
-    assert audit_epsilon(broken[0], broken[1], 2).epsilon > design.guarantee.epsilon
 
 
 @pytest.mark.parametrize(("k", "m"), [(11, 7), (201, 150)])

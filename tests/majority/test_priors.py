@@ -19,8 +19,7 @@ from scipy.stats import beta as beta_pmf
 from scipy.stats import binom
 
 import dpopt
-from dpopt import Majority, ParameterError, Problem, majority, solve
-from dpopt.lp import Separation, make_rows
+from dpopt import Majority, ParameterError, majority
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
@@ -451,66 +450,6 @@ def test_expected_error_weights_by_cubature_for_three_voters() -> None:
     weights = expected_error_weights(3, UniformPrior())
     np.testing.assert_allclose(weights.values, 0.5 * fold(np.array(by_count)), atol=1e-12)
     assert weights.error < 1e-15
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize(
-    ("k", "prior"),
-    [
-        (5, UniformPrior()),
-        (11, UniformPrior()),
-        (35, UniformPrior()),
-        (7, UniformPrior(((0.0, 0.3), (0.7, 1.0)))),
-        (7, UniformPrior(((0.2, 0.9),))),
-        (9, UniformPrior(((0.05, 0.2), (0.4, 0.55), (0.9, 1.0)))),
-        (7, UniformPrior(((0.6, 0.9),))),
-        (7, UniformPrior(((0.1, 0.4),))),
-        (1, UniformPrior(((0.1, 0.8),))),
-    ],
-)
-def test_expected_error_weights_are_the_mean_over_samples(k: int, prior: UniformPrior) -> None:
-    p = prior.sample((200_000, k), np.random.default_rng(k))
-    margins = 0.5 * np.sign(p.sum(axis=1) - k / 2)[:, None] * fold(poisson_binomial_pmf(p))
-    error = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
-    weights = expected_error_weights(k, prior)
-    assert np.all(np.abs(margins.mean(axis=0) - weights.values) < 5 * error)
-    assert weights.error < 1e-12
-
-
-def sample_optimum(setting: Majority, p: np.ndarray) -> np.ndarray:
-    """Minimiser of the mean absolute error over given p's: the exact program over samples."""
-    margins = 0.5 * fold(poisson_binomial_pmf(p))
-
-    def oracle(x: np.ndarray) -> Separation:
-        noise, level = 1 - x[:-1], x[-1]
-        slopes = (np.sign(margins @ noise)[:, None] * margins).mean(axis=0)
-        worst = float(slopes @ noise) - level
-        row = make_rows(np.append(-slopes, -1.0), upper=-slopes.sum())
-        return Separation(row, max(worst, 0.0), len(p))
-
-    problem = Problem("error over samples")
-    problem.add_variables("gamma", setting.middle, lower=0, upper=1)
-    problem.add_variables("error", 1, lower=0, upper=1)
-    problem.add_family("corners", majority.CornerOracle(setting), over="gamma")
-    problem.add_family("mean error", oracle)
-    problem.minimise({"error": 1.0})
-    return solve(problem)["gamma"]
-
-
-@pytest.mark.parametrize(("k", "m"), [(3, 1), (11, 3)])
-def test_the_linear_weights_lose_little_to_the_exact_program_over_samples(k: int, m: int) -> None:
-    setting = Majority(k, 0.1, m)
-    p = np.random.default_rng(1).random((20_000, k))
-    margins = 0.5 * fold(poisson_binomial_pmf(p))
-
-    def error(upper: np.ndarray) -> float:
-        return float(np.abs(margins @ (1 - upper)).mean())
-
-    weights = expected_error_weights(k, UniformPrior()).values
-    linear = error(solve(majority.gamma_problem(setting, weights))["gamma"])
-    exact = error(sample_optimum(setting, p))
-    assert exact <= linear + 1e-9
-    assert linear <= exact * 1.02
 
 
 def test_samples_stay_inside_the_intervals() -> None:

@@ -84,7 +84,7 @@ def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
     share = 1.0 / (1.0 + math.exp(-epsilon))
     worst = -math.inf
-    for _ in range(60):
+    for _ in range(20):
         # A pair is (b u + c w, c u + b w), u and w any distributions.
         pull = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 2.0])), size=(voters, 2))
         sides = share * pull + (1 - share) * pull[:, ::-1]

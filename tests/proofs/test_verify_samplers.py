@@ -77,43 +77,6 @@ def refused(folder: Path, *names: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.slow_after(2)
-@pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
-def test_a_design_and_its_proof_are_accepted_alone(setting: Setting, tmp_path: Path) -> None:
-    design = dpopt.design(setting)
-    design.save(tmp_path / "x.json", proof=True)
-    ran = alone(tmp_path / "alone", tmp_path / "x.json", tmp_path / "x.proof.json")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert [line.split(":")[0] for line in ran.stdout.splitlines()] == [
-        "private",
-        "about",
-        "value",
-        # A smooth floor that states no rate is compared with tables of its own growth alone.
-        "bounded" if isinstance(setting, dpopt.SmoothFloor) else "optimal",
-        "not looked at",
-    ]
-    assert design.bound is not None
-    assert design.bound.how == "proved"
-    assert design.optimality is not None
-    assert 0 <= design.optimality.gap <= Fraction(1, 10**12)
-
-
-@pytest.mark.parametrize("setting", EXAMPLES, ids=repr)
-def test_a_wrong_multiplier_never_shows_more(setting: Setting) -> None:
-    design = dpopt.design(setting)
-    program, proof = displayed(setting, design.table), design.optimality
-    assert proof is not None
-    rng = np.random.default_rng(1)
-    shares = [Fraction(float(share)) for share in rng.uniform(0, 2, len(proof.multipliers))]
-    for share in (Fraction(0), Fraction(1, 3), Fraction(10**9)):
-        mutated = [(name, y * share) for name, y in proof.multipliers]
-        assert verify.bound(program, mutated) <= proof.value
-    mixed = [(name, y * s) for (name, y), s in zip(proof.multipliers, shares, strict=True)]
-    assert verify.bound(program, mixed) <= proof.value
-    every = [(name, Fraction(1, 7)) for name in program.names()]
-    assert verify.bound(program, every) <= proof.value
-
-
 @pytest.mark.parametrize(
     "setting", [EXAMPLES[0], EXAMPLES[5], EXAMPLES[8], EXAMPLES[11], EXAMPLES[15]], ids=repr
 )

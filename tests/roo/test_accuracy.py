@@ -147,22 +147,6 @@ def test_expected_output_agrees_with_conditional_binomials(
     assert found.difference == pytest.approx(differences, rel=1e-7, abs=1e-13)
 
 
-def test_expected_output_agrees_with_draws() -> None:
-    rng = np.random.default_rng(5)
-    p = np.arange(1, 11) / 55
-    sampler = dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1))
-    found = accuracy.expected_output(sampler, p)
-    counts = rng.multinomial(1000, p, size=200_000)
-    q = np.array([sampler.obscuring(m) for m in range(101)])[counts.min(axis=1)]
-    for values, known in [
-        (q, found.mean_obscuring),
-        *((q * (0.1 - counts[:, y] / 1000), found.difference[y]) for y in range(10)),
-    ]:
-        error = values.std() / math.sqrt(values.size)
-        assert abs(values.mean() - known) < 5 * error
-        assert error < 0.1 * abs(known)
-
-
 def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None:
     n, k, gamma = 100_000, 10, 5e-4
     sampler = dpopt.design(dpopt.RevealOrObscure(n, k, 0.1))

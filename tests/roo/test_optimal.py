@@ -295,64 +295,6 @@ def test_extreme_epsilons() -> None:
         assert blind.certificate.slack >= 0
 
 
-@pytest.mark.parametrize(
-    ("pmf", "n", "epsilon"),
-    [
-        ((0.7, 0.3), 4, 0.5),
-        ((0.5, 0.5), 3, 1.0),
-        ((0.6, 0.3, 0.1), 3, 0.7),
-        ((0.2, 0.2, 0.6), 2, 2),
-    ],
-)
-def test_the_mean_under_one_distribution_is_the_least_over_all_orders(
-    pmf: tuple[float, ...], n: int, epsilon: float
-) -> None:
-    # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
-    k = len(pmf)
-    data = list(compositions(n, k))
-    size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
-    upper, right = [], []
-    for x in data:
-        for moved in neighbours(x):
-            for y in range(k):
-                row = np.zeros(2 * size + 1)
-                row[place[moved] + y], row[place[x] + y] = 1.0, -math.exp(epsilon)
-                upper.append(row)
-                right.append(0.0)
-        for y in range(k):
-            row = np.zeros(2 * size + 1)
-            row[place[x] + y] = row[size + place[x] + y] = -1.0
-            upper.append(row)
-            right.append(-x[y] / n)
-    for order in permutations(pmf):
-        row = np.zeros(2 * size + 1)
-        for x in data:
-            row[size + place[x] : size + place[x] + k] = multinomial.pmf(x, n, order)
-        row[-1] = -1.0
-        upper.append(row)
-        right.append(0.0)
-    sums = np.zeros((len(data), 2 * size + 1))
-    for i in range(len(data)):
-        sums[i, i * k : (i + 1) * k] = 1.0
-    answer = linprog(
-        np.append(np.zeros(2 * size), 1.0),
-        np.array(upper),
-        np.array(right),
-        sums,
-        np.ones(len(data)),
-        bounds=(0, 1),
-    )
-    found = best_sampler(n, k, epsilon, objective="mean", distribution=pmf)
-    assert found.value == pytest.approx(answer.fun, abs=1e-8)
-    assert 0 <= found.gap < 1e-8
-    mean = sum(
-        multinomial.pmf(x, n, pmf)
-        * np.abs(found.output_distribution(x) - np.array(x) / n).sum() / 2
-        for x in data
-    )  # fmt: skip
-    assert found.value == pytest.approx(mean, abs=1e-12)
-
-
 def test_the_output_needs_a_distribution_and_the_worst_case_has_none() -> None:
     with pytest.raises(ParameterError, match="distribution is missing and objective is 'output'"):
         best_sampler(3, 2, 1.0, objective="output")

@@ -232,18 +232,6 @@ def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() ->
     assert alike.columns()["log10_delta"] == [None]
 
 
-def test_the_line_and_the_records_are_in_order() -> None:
-    found = sgd_profile([3, 1, 2, 2], 2, [1.0, 0.5], lowest=0, highest=4, rounded=False)
-    assert not found.values.flags.writeable
-    assert not found.log_delta.flags.writeable
-    rows = found.to_dict()["deltas"]
-    assert [row["epsilon"] for row in rows] == [1.0, 0.5]
-    assert rows[0]["log10_delta"] == found.log10_delta[0]
-    line = found.plot().lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0])
-    np.testing.assert_array_equal(line.get_ydata(), found.log10_delta[::-1])
-
-
 def test_distributions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"2\^1000 batches"):
         batch_distribution(np.zeros(2000, dtype=int), 1000)

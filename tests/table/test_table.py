@@ -21,7 +21,6 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.release import seeded
 from dpopt.table import (
     Graph,
     Inputs,
@@ -104,27 +103,6 @@ def test_a_ratio_of_one_is_exact() -> None:
     assert certify_table(Table(inputs, (1, 2) * 3, 3), Guarantee(0.0)).slack == 0
     with pytest.raises(NotPrivateError):
         certify_table(Table(inputs, (1, 2, 1, 2, 2, 1), 3), Guarantee(0.0))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_draws_follow_the_weights(name: str) -> None:
-    inputs = CASES[name]
-    table = random_table(inputs, 3, 2.0)
-    data = 0 if not isinstance(inputs, SortedHistograms) else inputs.histograms[-1]
-    weights = table.row(data)
-    assert sum(weights) == table.total
-    draws = 40_000
-    many = np.zeros(draws, int) if np.ndim(data) == 0 else np.tile(data, (draws, 1))
-    for part in (many[:200], many):
-        outputs, single = table.drawn(part, seeded(np.random.default_rng(5)))
-        assert not single
-        counts = np.bincount(outputs, minlength=inputs.outputs)
-        expected = len(part) * np.array([w / table.total for w in weights])
-        spread = np.sqrt(expected * (1 - expected / len(part))) + 1
-        assert np.all(np.abs(counts - expected) < 5 * spread)
-    one, single = table.drawn(data, seeded(np.random.default_rng(6)))
-    assert single
-    assert one.shape == (1,)
 
 
 @pytest.mark.parametrize("name", CASES)
