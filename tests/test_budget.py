@@ -378,11 +378,9 @@ def test_labels_of_eleven_voters(releases: int, total: float, error: float) -> N
         assert design.gamma.tolist() == [1.0] * 12
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("releases", "total", "regret"),
-    [(16, 4.0, 1.494), pytest.param(20, 8.0, 0.688, marks=pytest.mark.nightly)],
-)
+@pytest.mark.parametrize(("releases", "total", "regret"), [(16, 4.0, 1.494), (20, 8.0, 0.688)])
 def test_labels_of_fifteen_ballots(releases: int, total: float, regret: float) -> None:
     """The specification's mean regrets of three classes, which GNMax has at 1.898 and .963."""
     design = dpopt.design(

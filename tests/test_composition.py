@@ -126,6 +126,7 @@ def test_majorities(
     assert delta - 1e-9 <= found.upper <= delta * (1 + 1e-7) + 1e-9
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_twenty_labels() -> None:
     """The bare majority of 11 voters of epsilon 0.1, 20 labels, epsilon 5.3868."""

@@ -9,10 +9,8 @@ import pytest
 
 import dpopt
 from dpopt import (
-    ParameterError,
     Problem,
     public_prior,
-    roo,
     solve,
     vote,
 )
@@ -87,22 +85,6 @@ def test_solution_has_variables_and_duals(library: str) -> None:
     assert found["index"] == [0, 1, 0, 0]
     # The dearest variable is full, the cap's next unit goes to the other one.
     assert found["value"] == pytest.approx([1.0, 4.0, 1.0, 1.0])
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_records_in(library: str) -> None:
-    column = MAKERS[library]
-    records = ["a", "b", "c", "a", "b", "a"]
-    labels, sampler = ["a", "b", "c"], dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
-    assert roo.tally(column(records), labels).counts.tolist() == [3, 2, 1]
-    assert roo.tally(column(records), column(labels)).labels == ("a", "b", "c")
-    assert sampler.release(roo.tally(column(records), labels)) in labels
-    assert sampler.release(column([0, 1, 2, 0, 1, 0])) in range(3)
-    assert sampler.release(roo.Tally.of_counts(column([3, 2, 1]), labels)) in labels
-    table = TABLES[library]([[record] for record in records], ["category"])
-    assert roo.tally(table["category"], labels).counts.tolist() == [3, 2, 1]
-    with pytest.raises(ParameterError, match="one column of a table"):
-        sampler.release(table)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

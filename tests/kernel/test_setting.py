@@ -82,7 +82,7 @@ def written(path: Path, *lines: str) -> str:
 
 def test_the_command_is_the_program(tmp_path: Path) -> None:
     """Each value by the package's command, and by the program of the definition in scipy."""
-    nine, five = np.arange(9), np.arange(5)
+    nine, five = np.arange(9.0), np.arange(5.0)
     absolute, squared = abs(nine[:, None] - nine), (five[:, None] - np.arange(7)) ** 2
     prior = np.array([5, 1, 1, 2, 1]) / 10
     table = written(tmp_path / "loss.txt", *(" ".join(map(str, row)) for row in squared.tolist()))
@@ -131,7 +131,7 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
         ({(1, 0): 1.0, (1, 1): 1.0}, 0.6, None),
         ({(2, 2): 1.0}, None, 0.25),
     ]
-    four = np.arange(4)
+    four = np.arange(4.0)
     expected = least_loss(
         abs(four[:, None] - four), path(4), 1.0, prior=np.full(4, 0.25), rows=near
     )

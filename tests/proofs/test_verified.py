@@ -58,6 +58,7 @@ def test_a_proof_is_accepted_and_no_other_multipliers_show_more(
         assert (ended.returncode, ended.stderr, ended.stdout.splitlines()) == (0, "", lines)
     record = json.loads(proof.read_text())
     program = verify.KINDS[setting.kind](*plain(found), None, record)
+    assert found.optimality is not None
     known = list(found.optimality.multipliers)
     sign = -1 if program.maximise else 1
     most = max(sign * program.value, sign * verify.number(record["bound"])) + Fraction(1, 10**9)
