@@ -568,3 +568,17 @@ def test_as_many_histograms_as_can_be_decided() -> None:
     assert len(verify.optimal_sampler(setting, None, None, {}).pmfs) == 2000
     with pytest.raises(verify.Malformed, match="too many histograms"):
         verify.optimal_sampler(setting | {"records": 4000}, None, None, {})
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (9, 2), (5, 3), (10, 3), (7, 4), (9, 5), (3, 6)])
+def test_inequalities_of_a_floor_imply_all_neighbours(n: int, k: int) -> None:
+    draws, setting = np.random.default_rng(10 * n + k), dpopt.SmoothFloor(n, k, 3.0)
+    for last in (1, 2, 3, 5, 8, 12):
+        # Convex up to c* 2^30 by steps that rise to 2^30.
+        steps = np.sort(draws.integers(0, 1 << 30, last) // draws.integers(1, 4)).tolist()
+        top = last << 30
+        table = [top - sum(steps[c:]) for c in range(last)]
+        worst = floor_ratio(n, k, table, 1 << 30)
+        assert accepts(setting, (30, tuple(table)), worst)
+        less = 1 + (worst - 1) * (1 - Fraction(1, 10**15))
+        assert not accepts(setting, (30, tuple(table)), less)
