@@ -19,7 +19,7 @@ gc.disable()
 
 # Of a test without the mark "slow", seconds of processor time.
 _LONGEST = 3.0
-# Slow cases of a function that CI runs; all others are for the nightly run.
+# Slow cases of a function that CI runs, one where others are not slow; the rest is for the night.
 _SAMPLE = 2
 _late, _taken = pytest.StashKey[list[str]](), pytest.StashKey[float]()
 
@@ -28,6 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what CI asks for."""
     told = f"fail if a test that is not marked slow takes over {_LONGEST:g} s"
     parser.addoption("--quick", action="store_true", help=told)
+    told = f"run the first {_SAMPLE} cases of each test"
+    parser.addoption("--few", action="store_true", help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,21 +43,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Of the slow cases of a function, a sample is run, unless they are marked every_case.
     """
-    cases, nightly = Counter[str](), set[pytest.Item]()
+    cases, quick, nightly = Counter[str](), Counter[str](), set[pytest.Item]()
     slow = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         function, mark = item.nodeid.partition("[")[0], item.get_closest_marker("slow_after")
         cases[function] += 1
         if mark is not None and cases[function] > mark.args[0]:
             item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("nightly"):
+        quick[function] += item.get_closest_marker("slow") is None
+        few = config.getoption("--few") and cases[function] > _SAMPLE
+        if few or item.get_closest_marker("nightly"):
             nightly.add(item)
         elif item.get_closest_marker("slow") and not item.get_closest_marker("every_case"):
             slow[function].append(item)
     if settings.get_current_profile_name() == "nightly":
         return
-    for alike in slow.values():
-        nightly |= {*alike} - {*alike[:: math.ceil(len(alike) / _SAMPLE)]}
+    for function, alike in slow.items():
+        sample = 1 if quick[function] else _SAMPLE
+        nightly |= {*alike} - {*alike[:: math.ceil(len(alike) / sample)]}
     config.hook.pytest_deselected(items=[item for item in items if item in nightly])
     items[:] = [item for item in items if item not in nightly]
 

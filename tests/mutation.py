@@ -2,7 +2,7 @@
 
 Each comparison and each rounding direction of a function is flipped, one at a time, in a copy of
 the file, and the tests that guard the function are run against the copy. A mutant that passes all
-of them is a survivor: a missing test, or equivalent, which `EQUIVALENT` then says and why.
+of them is a survivor: a missing test, or equivalent, as `mutants_equivalent.txt` says, and why.
 
 What only limits sizes (``require_size``) or words a message is left as it is: neither decides.
 
@@ -48,26 +48,30 @@ JUDGE = "tests/proofs/test_judge.py"
 PROOFS = "tests/proofs/test_"
 ENDS = f"{PROOFS}enclosures.py"
 SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
+VERIFIED = f"{PROOFS}verified.py"
 AFFINE = f"{ENDS}::test_a_row_has_the_ends_of_what_is_enclosed"
-KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py")
+KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", VERIFIED)
 VOTERS = (
     ENDS,
     "tests/majority/test_certificate.py",
     "tests/majority/test_judge.py",
     "tests/majority/test_ties.py",
     f"{PROOFS}verify_majority_objectives.py",
+    VERIFIED,
 )
-PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py")
-BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py")
+PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py", VERIFIED)
+BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
     AFFINE,
     f"{ENDS}::test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be",
     f"{ENDS}::test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be",
     "tests/roo/test_rules.py",
+    "tests/roo/test_audit.py",
     "tests/roo/test_floor.py",
+    VERIFIED,
 )
-PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.py")
+PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.py", VERIFIED)
 
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -175,355 +179,9 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 """By module, of which every function is guarded, the tests: first what notices most, soonest."""
 
-# Why no test can tell a mutant from the original, and those of which it is so.
-_SAME: dict[str, tuple[str, ...]] = {
-    "the series is longer, and as near": ("exp: int(x).bit_length() + 8 -> int(x).bit_length()",),
-    "each term is short of less than 1.01 and those left out of 1, so that 2 for each are enough": (
-        "exp: low + 2 * count + 2 -> low + 2 * count",
-    ),
-    "an excess of 2 units or more doubles in a squaring, and rounding takes less than 1": (
-        "exp: (low * low >> work, (high * high >> work) + 1) -> (low * low >> work, high * high >> "
-        "work)",
-        "exp: (low * low >> work, (high * high >> work) + 1) -> "
-        "(low * low >> work, (high * high >> work) - 1)",
-    ),
-    "a unit above 2^-work more": (
-        "exp: (high * high >> work) + 1 -> -(-(high * high) >> work) + 1",
-    ),
-    "both ends are the same there": (
-        "growth: Fraction(exp_epsilon[0]) -> Fraction(exp_epsilon[1])",
-        "Labels.exp_epsilon_power: Fraction(self.exp_epsilon[0]) -> Fraction(self.exp_epsilon[1])",
-        "Labels.row: Fraction(self.exp_epsilon[0]) -> Fraction(self.exp_epsilon[1])",
-        "Voters.__init__: number(exp_epsilon[0]) -> number(exp_epsilon[1])",
-        "Voters.times: (low, high) -> (high, high)",
-        "Voters.times: (low, high) -> (low, low)",
-        "Voters.enclosed: (low, high) -> (high, high)",
-        "Voters.enclosed: (low, high) -> (low, low)",
-    ),
-    "it is drawn in another way, from the same distribution": (
-        "table.table.Table.drawn: inputs.inputs * inputs.outputs <= min(_WRITTEN, queries) -> "
-        "inputs.inputs * inputs.outputs < min(_WRITTEN, queries)",
-        "table.table.Table.drawn: inputs.inputs * inputs.outputs <= min(_WRITTEN, queries) -> "
-        "inputs.inputs * inputs.outputs > min(_WRITTEN, queries)",
-        "table.table.Table.drawn: min(_WRITTEN, queries) -> max(_WRITTEN, queries)",
-    ),
-    "more weights 0 are added to a row, which are never drawn": (
-        "table.table.Table._pmfs: (end - start for start, end in pairwise(starts)) -> "
-        "(end + start for start, end in pairwise(starts))",
-    ),
-    "the first orbit is 0, which either differs from": ("table.inputs.Inputs.starts: -1 -> 1",),
-    "no input is its own neighbour": (
-        "table.inputs.Graph.undirected: self.pairs[self.pairs[:, 0] < self.pairs[:, 1]] -> "
-        "self.pairs[self.pairs[:, 0] <= self.pairs[:, 1]]",
-    ),
-    "who has nothing to give, and who is before the giver or is nobody, moves nothing": (
-        "table.histograms.SortedHistograms.moves: min(self.categories - 1, self.records) -> "
-        "max(self.categories - 1, self.records)",
-        "table.histograms.SortedHistograms.moves: min(self.categories - 1, self.records) -> "
-        "min(self.categories, self.records)",
-        "table.histograms.SortedHistograms.moves: min(self.categories - 1, self.records) -> "
-        "min(self.categories + 1, self.records)",
-        "table.histograms.SortedHistograms.moves: range(giver + 1, min(self.categories, "
-        "self.records)) -> range(giver, min(self.categories, self.records))",
-    ),
-    "more codes have a place than are asked for": (
-        "table.histograms.SortedHistograms._positions: (self.records + 1) ** (self.categories - 1) "
-        "-> (self.records + 1) ** self.categories",
-    ),
-    "of two categories, one share tells the other": (
-        "smoothed.delta.expected_delta: np.all(pmfs == high, axis=1) -> "
-        "np.any(pmfs == high, axis=1)",
-    ),
-    "a budget has an epsilon and a delta, or none has": (
-        "ledger.Ledger.__init__: limit[0] is None -> limit[1] is None",
-    ),
-    "columns are of one length": ("decide_ratios: not neighbours[0] -> not neighbours[1]",),
-    "0 adds nothing, and takes nothing of any end": (
-        "decide_sets: e > 0 -> e >= 0",
-        "positive: value > 0 -> value >= 0",
-        "bound: 0 if y >= 0 else 1 -> 0 if y > 0 else 1",
-        "Voters.at: enclosure[a < 0] -> enclosure[a <= 0]",
-        "Voters.at: enclosure[a >= 0] -> enclosure[a > 0]",
-        "vote_weights: range(k, -1, -1) if low < high else () -> range(k, -1, -1) if low <= high "
-        "else ()",
-        "Labels.row: (y, z) if m > 0 else (z, y) -> (y, z) if m >= 0 else (z, y)",
-        "Labels.sides: 1 if m > 0 else -1 -> 1 if m >= 0 else -1",
-    ),
-    "of two that are equal another one is named": (
-        "Floor.worst: over * low > high * under -> over * low >= high * under",
-        "Floor.worst: over * low > high * under -> over * low >= high * under (2)",
-        "decide_rule: slack < least -> slack <= least",
-        "decide_layers: column_slack < slack -> column_slack <= slack",
-        "Ballots.steepest: a * under > over * b -> a * under >= over * b",
-        "Labels.private: least is None or slack < least -> least is None or slack <= least",
-        "Voters.screened: min(slacks) < least -> min(slacks) <= least",
-        "Voters.settled: max(low, 0) < verdict.slack -> max(low, 0) <= verdict.slack",
-    ),
-    "an edge is there both ways": (
-        "table.inputs.Graph.undirected: self.pairs[self.pairs[:, 0] < self.pairs[:, 1]] -> "
-        "self.pairs[self.pairs[:, 0] >= self.pairs[:, 1]]",
-        "decide_table: x < z -> x <= z",
-        "decide_table: x < z -> x >= z",
-        "decide_table: x < z -> x <= z (2)",
-        "decide_table: x < z -> x >= z (2)",
-    ),
-    "a limit of time, or a word of a message": (
-        "same_denominator: common.bit_length() > 16 * LONGEST -> common.bit_length() >= 16 * "
-        "LONGEST",
-        "integer: high if high < 1 << 64 else f'2^{high.bit_length() - 1}' -> "
-        "high if high <= 1 << 64 else f'2^{high.bit_length() - 1}'",
-    ),
-    "the long way round gives the same": (
-        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
-        "points[0] >= Fraction(1, 2) and points[-1] <= Fraction(1, 2)",
-        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
-        "points[0] > Fraction(1, 2) or points[-1] <= Fraction(1, 2)",
-        "pmf_of_uniform: points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2) -> "
-        "points[0] >= Fraction(1, 2) or points[-1] < Fraction(1, 2)",
-        "pmf_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
-        "max(Fraction(1, 2) + points[0], points[-1] - Fraction(1, 2))",
-        "pmf_of_uniform: max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)) -> "
-        "max(Fraction(1, 2) - points[0], points[-1] + Fraction(1, 2))",
-        "integers: set(map(type, values)) == {int} and low <= min(values) and "
-        "(max(values) <= high) -> set(map(type, values)) == {int} and low < min(values) and "
-        "(max(values) <= high)",
-        "integers: set(map(type, values)) == {int} and low <= min(values) and "
-        "(max(values) <= high) -> set(map(type, values)) == {int} and low <= min(values) and "
-        "(max(values) < high)",
-        "integers: low <= min(values) -> high <= min(values)",
-        "files.json_text: kinds <= {int, float} -> kinds < {int, float}",
-        "smoothed.delta.smoothed_epsilon: upper >= LARGEST_EPSILON -> lower >= LARGEST_EPSILON",
-        "smoothed.delta.expected_delta: m > 2 or len(used) > 2 -> m >= 2 or len(used) > 2",
-        "smoothed.delta.expected_delta: m > 2 or len(used) > 2 -> m > 2 or len(used) >= 2",
-        "smoothed.delta.expected_delta: pmfs[counts > 0] -> pmfs[counts >= 0]",
-        "files.json_text: kinds <= {int, float, str} -> kinds < {int, float, str}",
-        "integers: max(values) <= high -> max(values) <= low",
-        "Floor.worst: c2 - c1 >= d2 - d1 -> c2 - c1 > d2 - d1",
-    ),
-    "without a change of steps the ratio is that of W alone; no d below the worst is asked": (
-        "Floor.ratio: self.least if change <= 0 else self.most -> "
-        "self.least if change < 0 else self.most",
-        "Floor.ratio: d > self.last -> d >= self.last",
-    ),
-    "a count of steps, which no theorem fixes": (
-        "Floor.worst: (heappop(heap)[1], rows + 1) -> (heappop(heap)[1], rows)",
-        "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last)",
-        "Floor.worst: (0, 1, (0, 1), self.last + 2) -> (0, 1, (0, 1), self.last - 2)",
-    ),
-    "more blocks are looked at, by a bound that is looser": (
-        "Floor.worst: min(self.last, self.records - 1) -> max(self.last, self.records - 1)",
-        "Floor.worst: min(self.last, self.records - 1) -> min(self.last, self.records)",
-        "Floor.worst: min(self.last, self.records - 1) -> min(self.last, self.records + 1)",
-        "Floor.worst: over * low <= high * under -> over * low < high * under",
-        "Floor.worst: (0, top[0], 1, top[1]) -> (0, top[1], 1, top[1])",
-        "Floor.worst: high * under -> low * under (2)",
-        "LargestError.largest: a > best + tolerance -> a >= best + tolerance",
-        "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last)",
-        "Floor.occurs: min(self.even(c2), self.last + 1) -> min(self.even(c2), self.last - 1)",
-        "Floor.worst: range(self.last + 1, self.records) -> range(self.last, self.records)",
-        "Floor.worst: range(self.last + 1, self.records) -> range(self.last - 1, self.records)",
-        "Floor.worst: (c + 1) * low <= high * c -> (c + 1) * low < high * c",
-        "Floor.bound: d2 <= self.last or self.even(c1) <= self.last + 1 -> "
-        "d2 <= self.last and self.even(c1) <= self.last + 1",
-    ),
-    "rows are of one length": ("kernel_fits: len(loss[0]) -> len(loss[1])",),
-    "the end has as many units as it counts": (
-        "Floor.weight: self.values[count] if count <= self.last else count * self.unit -> "
-        "self.values[count] if count < self.last else count * self.unit",
-    ),
-    "it divides exactly": (
-        "chances: factorial(k) // prod((factorial(x.count(c)) for c in set(x))) -> "
-        "-(-factorial(k) // prod((factorial(x.count(c)) for c in set(x))))",
-        "majority_fits: len(c) == (count + 1) // 2 -> len(c) == -(-(count + 1) // 2)",
-        "whole: numerator * (common // denominator) -> numerator * -(-common // denominator)",
-        "LargestError.row: range((self.count + 1) // 2, self.count + 1) -> "
-        "range(-(-(self.count + 1) // 2), self.count + 1)",
-        "Ballots.chances: factorial(self.voters) // prod(map(factorial, drawn)) -> "
-        "-(-factorial(self.voters) // prod(map(factorial, drawn)))",
-        "Ballots.chances: factorial(self.classes) // prod(map(factorial, copies.values())) "
-        "-> -(-factorial(self.classes) // prod(map(factorial, copies.values())))",
-        "Labels.row: a * share // self.ballots.copies[at][c] -> -(-(a * share) // "
-        "self.ballots.copies[at][c])",
-        "Voters.mixed: binomial * (count - j) // (j + 1) -> -(-(binomial * (count - j)) // "
-        "(j + 1))",
-        "vote_weights: ((k + 1) // 2, [Fraction(0)] * (k + 1)) -> "
-        "(-(-(k + 1) // 2), [Fraction(0)] * (k + 1))",
-        "Voters.row: range((self.count + 1) // 2, self.count + 1) -> "
-        "range(-(-(self.count + 1) // 2), self.count + 1)",
-        "table.rounding.rounded: (total - others_mass) // unit -> "
-        "-(-(total - others_mass) // unit)",
-        "table.rounding.rounded: above * (common // below) -> above * -(-common // below)",
-        "table.histograms.SortedHistograms.row_sizes: [all_orders // math.prod(orders_within[a:b]) "
-        "for a, b in pairwise(starts)] -> [-(-all_orders // math.prod(orders_within[a:b])) "
-        "for a, b in pairwise(starts)]",
-        "table.table.Table.means: above * (common // below) -> above * -(-common // below)",
-    ),
-    "what is begun too low is never ended, and one more is looked at before a size is refused": (
-        "Ballots.__init__: -(-unused // slots) -> --(--unused // slots)",
-        "Ballots.__init__: MOST // shown + 1 -> -(-MOST // shown) + 1",
-        "table.histograms._listed: -(-remaining // parts) -> --(--remaining // parts)",
-    ),
-    "with epsilon 0 the target is 0": (
-        "Voters.__init__: self.epsilon <= 0 or self.target <= 0 -> "
-        "self.epsilon < 0 or self.target <= 0",
-    ),
-    "both distributions have the same sum, and a factor is not 0": (
-        "Voters.broken: self.delta * a * total * (factor < 0) -> "
-        "self.delta * a * total * (factor <= 0)",
-        "Voters.broken: self.delta * a * total * (factor < 0) -> "
-        "self.delta * a * total * (factor >= 0)",
-    ),
-    "e^epsilon is known to 320 bits: both ends are the same double, and no end is exactly 0": (
-        "smooth_floor: rates[1] * (1 + Fraction(1, 1 << 48)) -> rates[0] * (1 + Fraction(1, "
-        "1 << 48))",
-        "Voters.screened: 1 - high -> 1 - low",
-        "Voters.screened: float(low) -> float(high)",
-        "Voters.screened: min(self.growth[0], 1 << 900) -> min(self.growth[1], 1 << 900)",
-        "Voters.broken: bool(nonzero) and self.at(nonzero)[0] < 0 -> bool(nonzero) and "
-        "self.at(nonzero)[0] <= 0",
-        "Voters.settled: low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)) -> "
-        "low <= 0 and (high < 0 or finer.broken(chances, total, ones, placed))",
-        "Voters.settled: high < 0 or finer.broken(chances, total, ones, placed) -> "
-        "high <= 0 or finer.broken(chances, total, ones, placed)",
-        "Voters.settled: max(low, 0) -> max(high, 0)",
-        "Labels.private: (self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0) -> "
-        "(-(-(self.growth[0] * (1 << CORNER)) // 1), 1 << CORNER, 0)",
-        "decide_box: 64 + total.bit_length() + mass.bit_length() -> "
-        "total.bit_length() + mass.bit_length()",
-        "Noise.decide: exp_to(64 + 2 * self.total.bit_length()) -> exp_to(2 * "
-        "self.total.bit_length())",
-        "decide_layers: exp_to(64 + table.bits) -> exp_to(table.bits)",
-    ),
-    "the margin of floats is wider than what they are off by": (
-        "Voters.screened: (8 * used + 16) / (1 << 53) -> 8 * used / (1 << 53)",
-        "Voters.screened: Fraction(least) * (1 - Fraction(1, 1 << 50)) -> "
-        "Fraction(least) * (1 + Fraction(1, 1 << 50))",
-        "Voters.screened: min(slacks) < 1e-290 -> min(slacks) <= 1e-290",
-        "Voters.screened: slack < 1e-290 -> slack <= 1e-290",
-    ),
-    "no slack is above R - 1, that of no voter placed": (
-        "Voters.screened: (0, growth + 1.0, (0, ())) -> (0, growth - 1.0, (0, ()))",
-    ),
-    "a corner within a rounding of the least slack is told from it by no table that was found": (
-        "Labels.private: least is not None and quick - growth * edges >= least -> "
-        "least is not None and quick - growth * edges > least",
-        "Labels.private: quick - growth * edges >= least -> quick + growth * edges >= least",
-        "Labels.private: slack < 0 -> slack <= 0",
-        "Labels.stable: not under or power > low -> not under or power >= low",
-        "vote_weights: missed > PROOF_ERROR -> missed >= PROOF_ERROR",
-    ),
-    "it is rounded the other way, and as near: twice that is allowed for": (
-        "Layers.drift: 0 if flat else mass * rate >> bits -> "
-        "0 if flat else -(-(mass * rate) >> bits)",
-        "Layers.drift: [a * rate >> bits for a, rate in zip(self.q, self.rates, strict=True)] -> "
-        "[-(-(a * rate) >> bits) for a, rate in zip(self.q, self.rates, strict=True)]",
-        "Layers.drift: w * below + e * mass + (received * k >> 64) -> w * below + e * mass + "
-        "-(-(received * k) >> 64)",
-    ),
-    "other integers, as near to the formula, which `decide_layers` decides like any": (
-        "layers: ((n - i) * most - remaining << shift) + more * most >= 0 -> ((n - i) * most "
-        "- remaining << shift) + more * most > 0",
-        "layers: (r - (r - 1) / (1 << 40)) * (1 << shift) // 1 -> "
-        "-(-((r - (r - 1) / (1 << 40)) * (1 << shift)) // 1)",
-        "layers: 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length() -> "
-        "epsilon.denominator.bit_length() - epsilon.numerator.bit_length()",
-        "layers: Fraction(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) // 1, 1 << fine) "
-        "-> Fraction(-(-(exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine)) // 1), 1 << fine)",
-        "layers: [a >> drop for a in k] -> [-(-a >> drop) for a in k]",
-        "layers: exp(epsilon, 512 + 2 * int(epsilon))[0] * (1 << fine) -> "
-        "exp(epsilon, 512 + 2 * int(epsilon))[1] * (1 << fine)",
-        "layers: max(0, -floor(log2(epsilon))) -> max(0, floor(log2(epsilon)))",
-        "layers: max(0, -floor(log2(epsilon))) -> min(0, -floor(log2(epsilon)))",
-        "layers: max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length()) "
-        "-> max(128, 64 + epsilon.denominator.bit_length() + epsilon.numerator.bit_length())",
-        "layers: max(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length()) "
-        "-> min(128, 64 + epsilon.denominator.bit_length() - epsilon.numerator.bit_length())",
-    ),
-    "inputs that are alike have the same variables, the others larger ones, and as many outputs": (
-        "sizes_of: min(row) -> max(row)",
-        "sizes_of: [row.count(v) for v in ids] if len(ids) < outputs else [1] * outputs -> "
-        "[row.count(v) for v in ids] if len(ids) <= outputs else [1] * outputs",
-        "decide_table: len(variable[0]) -> len(variable[1])",
-    ),
-    "coefficients of a proof are compared up to 1e-9": (
-        "pmf_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
-        "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
-        "k)) / k))",
-        "pmf_of_uniform: int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
-        "k)) / k)) + 3 -> int(reach * e_to((log(comb(k, k // 2)) + log(4000000000000.0 / pi / "
-        "k)) / k)) - 3",
-        "pmf_of_uniform: range(1, last + 1, 2) -> range(1, last, 2)",
-        "pmf_of_uniform: range(1, last + 1, 2) -> range(1, last - 1, 2)",
-        "pmf_at_points: [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], "
-        "strict=True)] -> [-(-(n * a + (d - n) * b) // d) for a, b in zip([0, *pmf], [*pmf, 0], "
-        "strict=True)]",
-    ),
-    "more voters than there are have no row": (
-        "Voters.names: self.count - sum((n for _, n in placed)) -> "
-        "self.count + sum((n for _, n in placed))",
-    ),
-    "fewer q_m bound the sum from below, too": (
-        "roo: len(q) + 1 if q else most -> len(q) if q else most",
-    ),
-    "both parts of a pair are lists, and both limits of one length": (
-        "asked: limits[0] -> limits[1]",
-        "asked: isinstance(fixed[0], list) -> isinstance(fixed[1], list)",
-    ),
-    "turned the other way, they are the same symmetries": (
-        "moved: (x + 1) % n -> (x - 1) % n",
-        "moved: (x + 1) % n -> (x - 1) % n (2)",
-    ),
-    "edges are kept both ways round, and none of an input to itself": (
-        "neighbours: (category + 1,) -> (category - 1,)",
-        "neighbours: category + 1: -> category:",
-        "neighbours: category + 1: -> category - 1:",
-    ),
-    "it changes which rows are taken for tight by who looks for multipliers": (
-        "add_privacy: low * point['K', z, y] -> high * point['K', z, y]",
-    ),
-    "a sum of doubles is off 1 by a multiple of 2^-53, which 1e-9 is not": (
-        "is_pmf: min(values) >= 0 and abs(fsum(values) - 1) <= 1e-09 -> "
-        "min(values) >= 0 and abs(fsum(values) - 1) < 1e-09",
-    ),
-    "a unit of 2^-256 more, where what is stated allows for many": (
-        "pmf_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
-        "bits) -> (-(-(x[0] * y[0] - x[1] * y[1]) >> bits), x[0] * y[1] + x[1] * y[0] >> "
-        "bits)",
-        "pmf_of_uniform: (x[0] * y[0] - x[1] * y[1] >> bits, x[0] * y[1] + x[1] * y[0] >> "
-        "bits) -> (x[0] * y[0] - x[1] * y[1] >> bits, -(-(x[0] * y[1] + x[1] * y[0]) >> "
-        "bits))",
-        "pmf_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c >> bits) // j)",
-        "pmf_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (-(-(x * "
-        "unit // t * unit) // t), y * unit // t * unit // t)",
-        "pmf_of_uniform: (x * unit // t * unit // t, y * unit // t * unit // t) -> (x * unit "
-        "// t * unit // t, -(-(y * unit // t * unit) // t))",
-        "pmf_of_uniform: (a * d + b * c >> bits) // j -> -(-(a * d + b * c) >> bits) // j",
-        "pmf_of_uniform: (y * unit // t, -x * unit // t) -> (-(-(y * unit) // t), -x * unit // t)",
-        "pmf_of_uniform: (y * unit // t, -x * unit // t) -> (y * unit // t, -(-(-x * unit) // t))",
-        "pmf_of_uniform: x * unit // t * unit -> -(-(x * unit) // t) * unit",
-        "pmf_of_uniform: y * unit // t * unit -> -(-(y * unit) // t) * unit",
-        "arctan: (unit // x, 0, 1) -> (-(-unit // x), 0, 1)",
-        "arctan: (power if n % 4 == 1 else -power) // n -> "
-        "-(-(power if n % 4 == 1 else -power) // n)",
-        "LargestError.largest: (total << FIXED >> 50, 2 * len(polys), 0) -> (-(-(total << "
-        "FIXED) >> 50), 2 * len(polys), 0)",
-    ),
-    "it is the order in which blocks are looked at": (
-        "Floor.worst: (-inf, (0, top[0], 1, top[1])) -> (inf, (0, top[0], 1, top[1]))",
-        "Floor.worst: (log(under) - log(over), half) -> (log(under) + log(over), half)",
-    ),
-    "from c* on no ratio is above that at c*, since Z >= c U rises by U at most": (
-        "Floor.worst: (c + 1) * low -> c * low",
-        "Floor.worst: (c + 1) * low -> (c - 1) * low",
-        "Floor.worst: min(self.records - c, self.last + 1) -> min(self.records - c, self.last)",
-        "Floor.worst: min(self.records - c, self.last + 1) -> min(self.records - c, self.last - 1)",
-    ),
-    "a binomial coefficient is the same on both sides of the middle": (
-        "pmf_of_uniform: comb(k, k // 2) -> comb(k, -(-k // 2))",
-    ),
-}
-EQUIVALENT = {name: why for why, names in _SAME.items() for name in names}
-"""Mutants that no test can tell from the original, by what `Mutant.name` says, each with why."""
+_LISTED = Path(__file__).with_name("mutants_equivalent.txt").read_text(encoding="utf-8")
+EQUIVALENT = frozenset(line for line in _LISTED.splitlines() if not line.startswith("# "))
+"""Mutants that no test can tell from the original, by what `Mutant.name` says; above them, why."""
 
 # Imported once: each mutant is tried in a process that goes on from there.
 _IMPORTED = ("dpopt.shape", "dpopt.table", "highspy", "mpmath", "scipy.optimize")

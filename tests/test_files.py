@@ -408,20 +408,6 @@ def test_names_and_integers_of_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        *({}, {1: 2}, [], "a", None, True, [1, 0.5], [1], (0.5,), [True, 1], ["a", 1, 0.5]),
-        *(["a,b", 1, 0.5], [1, 0.5, "a", [1, {}]], [[1], [2.0]], {"b": [1.0], "a": {"c": []}}),
-    ],
-)
-def test_json_of_each_kind_of_value_is_that_of_the_library(value: object) -> None:
-    numbers = dict[int, str]()
-    for _ in range(2):
-        assert json_text(value, "\n", numbers) == json.dumps(value, indent=2)
-    assert json_text(value) == json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-@pytest.mark.parametrize(
     ("name", "told"),
     [
         ("a\0b", "a path holds no NUL character"),

@@ -80,7 +80,15 @@ def test_a_script_prints_the_decimals_beside_it(
         exec(compile(script, "page", "exec"), {})
 
 
-@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.sessions])
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "docs/releases"))
+        for name, page in PAGES.items()
+        if page.sessions
+    ],
+)
 def test_sessions_one_after_the_other(name: str) -> None:
     assert failures(PAGES[name].sessions) == ""
 

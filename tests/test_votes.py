@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,39 +131,6 @@ def test_frames(library: str) -> None:
 
 
 # --- What labels spend
-
-
-def brute_spending(made: Design, voters: int, events: npt.NDArray[np.float64]) -> float:
-    """Largest log ratio of E f over ``voters`` at (b, c), the others always voting 0."""
-    r = math.exp(made.setting.epsilon)
-    pmfs = []
-    for p in (r / (1 + r), 1 / (1 + r)):
-        pmf = np.zeros(made.setting.voters + 1)
-        pmf[: voters + 1] = binomial(voters, p)
-        pmfs.append(pmf @ events)
-    return abs(math.log(pmfs[0] / pmfs[1]))
-
-
-@pytest.mark.parametrize(
-    ("k", "epsilon", "m", "objective", "times", "voters", "spent"),
-    [
-        (41, 0.5, 1.0, "surrogate", 12, 35, 6.048),
-        (25, 1.0, 1.0, "mean", 6, 17, 6.474),
-    ],
-)
-def test_voters_trained_once_spend_more_than_their_queries_composed(
-    k: int, epsilon: float, m: float, objective: Any, times: int, voters: int, spent: float
-) -> None:
-    """One query repeated: all answers share the votes, and m epsilon for each is too little."""
-    made = dpopt.design(dpopt.Majority(k, epsilon, m, objective=objective, prior="uniform:0,1"))
-    chances = np.array([float(chance_of_one(made, ones)) for ones in range(k + 1)])
-    together = brute_spending(made, voters, chances**times)
-    assert brute_spending(made, voters, chances) <= m * epsilon + 1e-12
-    assert together == pytest.approx(spent, abs=5e-3)
-    assert together > times * m * epsilon
-    once = Spending(made.setting, trained_once=True)
-    assert set(once.compositions(times)) == {"voters-simple", "voters-general"}
-    assert together <= once.total(times)[1].epsilon
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from math import factorial
 import numpy as np
 import pytest
 
-from dpopt import ParameterError
 from dpopt.ballots import VotePrior, exponential, permute_and_flip
 from dpopt.table import SortedHistograms
 
@@ -64,12 +63,3 @@ def test_priors() -> None:
 )
 def test_priors_are_kept_in_one_form(text: str, kept: str) -> None:
     assert str(VotePrior.of(text, 3)) == kept
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["dirichlet", "dirichlet:0", "dirichlet:1,2", "dirichlet:1e7", "uniform:1", "point:1", 1, ""],
-)
-def test_what_is_no_prior(text: object) -> None:
-    with pytest.raises(ParameterError, match="prior is "):
-        VotePrior.of(text, 3)

@@ -7,11 +7,9 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dpopt
@@ -64,37 +62,6 @@ def test_certificate_of_a_kernel_as_json(kernel: Path, capfd: Capture) -> None:
     assert 0 <= Fraction(found["slack_exact"]) < Fraction(1, 2**62)
     assert found["slack"] == float(Fraction(found["slack_exact"]))
     assert found["seconds"] >= 0
-
-
-def test_certificate_of_a_majority_as_json(design: Path, capfd: Capture) -> None:
-    code, out, err = run(["certify", str(design), "--json"], capfd)
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    proof = dpopt.design(dpopt.Majority(5, 0.2, 2)).certificate
-    assert proof is not None
-    assert found["private"] is True
-    assert {name: found[name] for name in proof.to_dict()} == proof.to_dict()
-    assert found["constraints"] > 0
-    assert found["slack"] >= 0
-
-
-def test_a_little_on_any_weight_of_a_majority_exits_4(tmp_path: Path, capfd: Capture) -> None:
-    path = tmp_path / "gamma.json"
-    design = dpopt.design(dpopt.Majority(11, 0.1, 3))
-    design.save(path)
-    assert run(["certify", str(path)], capfd)[0] == 0
-    text = path.read_text()
-    ones, zeros = design.table.weights[::2], design.table.weights[1::2]
-    inner = [place for place, weight in enumerate(zeros) if weight > 2**46]
-    assert inner
-    for place in inner:
-        path.write_text(text)
-        steps = [(i == place) * 2**46 for i in range(len(ones))]
-        rows = [[str(a + s), str(b - s)] for a, b, s in zip(ones, zeros, steps, strict=True)]
-        units = {"total": str(design.table.total), "weights": rows}
-        edit(path, lambda record, units=units: record["body"].update(table=units))
-        line = refused(["certify", str(path)], 4, capfd)
-        assert re.search(r"(\d+ voters at .*); neighbour: (\d+ voters at .*)\.$", line)
 
 
 @pytest.mark.parametrize("text", ["1,1,0,1,0", "1 1 0 1 0", "1, 1, 0, 1, 0"])
@@ -204,43 +171,6 @@ def test_a_table_is_made_private_saved_and_released(
     assert "row near missed by 0" in out
 
 
-NAMED = {"low": (0.8, 0.2), "mid": (0.7, 0.3), "high": (0.55, 0.45)}
-
-
-@pytest.mark.parametrize("lines", [*permutations(NAMED)])
-def test_a_table_with_names_says_and_takes_them(
-    lines: tuple[str, ...], tmp_path: Path, capfd: Capture
-) -> None:
-    cells = [f"{x},{y},{p}" for x in lines for y, p in zip(("no", "yes"), NAMED[x], strict=True)]
-    table = tmp_path / "named.csv"
-    table.write_text("\n".join(["input,output,probability", *cells]))
-    said = refused(["certify", str(table), "--graph", "path"], 2, capfd)
-    assert "whose order is not known" in said
-    assert "--inputs" in said
-    for asked in (["--graph", "path", "--inputs", "low,mid,high"], ["--graph", "high:mid,mid:low"]):
-        saved = tmp_path / f"{asked[1][:4]}.json"
-        _, out, _ = run(["certify", str(table), *asked], capfd)
-        # The largest ratio of neighbours: 0.45 / 0.3 = 0.3 / 0.2 > 0.8 / 0.7.
-        assert float(out.split()[2]) == pytest.approx(math.log(1.5))
-        assert re.search(r"needed by      inputs (mid and low|high and mid), outputs yes", out)
-        made = run(["certify", str(table), *asked, "--epsilon=1", f"--save={saved}"], capfd)
-        assert made[0] == 0
-        assert re.search(r"tightest     inputs (mid|high) and (low|mid), output yes", made[1])
-        assert re.search(r"the edges are '(mid:\w+|\w+:mid)', '(mid:\w+|\w+:mid)'", made[1])
-        code, out, _ = run(["release", str(saved), "--input", "low,high,low"], capfd)
-        assert code == 0
-        assert len(out.split()) == 3
-        assert {*out.split()} <= {"no", "yes"}
-        said = refused(["release", str(saved), "--input", "0"], 2, capfd)
-        assert re.search("they are ('(low|mid|high)', ){2}'(low|mid|high)'", said)
-    (tmp_path / "p.txt").write_text("1 1 0")
-    pmf = ["--distribution", str(tmp_path / "p.txt"), "--json"]
-    assert json.loads(run(["release", str(saved), *pmf], capfd)[1])["released"][0] in ("no", "yes")
-    (tmp_path / "inputs.txt").write_text("low\nmid,high\n")
-    code, out, _ = run(["release", str(saved), "--input", str(tmp_path / "inputs.txt")], capfd)
-    assert (code, len(out.split())) == (0, 3)
-
-
 def test_a_table_too_far_from_private_exits_4(table: Path, tmp_path: Path, capfd: Capture) -> None:
     saved = tmp_path / "not.json"
     said = refused(["certify", str(table), "--epsilon", "1", "--save", str(saved)], 4, capfd)
@@ -265,51 +195,3 @@ def test_options_of_a_table_beside_a_mechanism_exit_2(
     name = option[2:].partition("=")[0]
     said = refused(["certify", str(design), option], 2, capfd)
     assert f"{name} is given, which belongs to a table" in said
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("a.csv", b"", "it is empty"),
-        ("a.csv", b"\n,\n", "it is empty"),
-        ("a.csv", b"a,b\n", "kernel has shape (0, 2)"),
-        ("a.csv", b"a,b\n0.5,0.5\n0.5\n", "line 3 has 1 values"),
-        ("a.csv", b"0.5,0.5\n0.5,x\n", "something other than numbers"),
-        ("a.csv", b"a,b\n0.5,\n0.5,0.5\n", "something other than numbers"),
-        ("a.csv", b"a,b\n0.5,nan\n0.5,0.5\n", "kernel holds nan"),
-        ("a.csv", b"a,a\n0.5,0.5\n0.5,0.5\n", "same name"),
-        ("a.csv", b'a,b\n"0.5,0.5\n', "a.csv"),
-        ("a.csv", bytes(range(256)), "not text"),
-        ("a.npy", b"", "a.npy"),
-        ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'sh", "a.npy"),
-        ("a.npz", b"PK", "no array of numbers"),
-        ("a.npz", b"", "no array of numbers"),
-        ("a.parquet", b"PAR1", "cannot be read as a .parquet file"),
-        ("a.xlsx", b"", "cannot be used"),
-    ],
-)
-def test_unusable_tables_exit_2(
-    name: str, content: bytes, words: str, tmp_path: Path, capfd: Capture
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    if path.suffix == ".parquet":
-        pytest.importorskip("polars")
-    assert words in refused(
-        ["certify", str(path), *(["--epsilon=1"][: path.suffix != ".xlsx"])], 2, capfd
-    )
-
-
-def test_arrays_that_are_no_table_exit_2(tmp_path: Path, capfd: Capture) -> None:
-    np.save(tmp_path / "objects.npy", np.array([None, 1], dtype=object), allow_pickle=True)
-    assert "no array of numbers" in refused(["certify", str(tmp_path / "objects.npy")], 2, capfd)
-    np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))
-    assert "it holds 2 arrays" in refused(["certify", str(tmp_path / "two.npz")], 2, capfd)
-    # A header may promise any size.
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (100000000, 100000), }"
-    header += b" " * (117 - len(header)) + b"\n"
-    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + b"v\x00" + header)
-    assert "or it was cut off" in refused(["certify", str(tmp_path / "huge.npy")], 2, capfd)
-    assert "no such file" in refused(["certify", str(tmp_path / "none.npz")], 2, capfd)
-    (tmp_path / "folder.npz").mkdir()
-    assert "it is no file" in refused(["certify", str(tmp_path / "folder.npz")], 2, capfd)

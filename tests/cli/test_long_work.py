@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import dpopt
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from dpopt._progress import ProgressEvent, reporting
 from dpopt.cli import main
 from dpopt.majority import reduced_size
@@ -41,16 +39,6 @@ def test_long_work_is_announced(work: object) -> None:
     assert callable(work)
     with reporting(announced), pytest.raises(StoppedError, match="; Ctrl-C ends it"):
         work()
-
-
-@pytest.mark.parametrize("categories", [2, 10])
-@pytest.mark.parametrize("rule", ["exact", "journal", "journal-repaired", "conference"])
-def test_a_rule_of_too_many_steps_is_refused_at_once(categories: int, rule: Any) -> None:
-    def silent(event: ProgressEvent) -> None:
-        raise AssertionError(event)
-
-    with reporting(silent), pytest.raises(ParameterError, match="more than 1,000,000"):
-        dpopt.design(dpopt.RevealOrObscure(10**15, categories, 5e-324, rule))
 
 
 def test_the_command_says_it_once_on_standard_error(

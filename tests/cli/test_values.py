@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError
 from dpopt._figure import STYLES
 from dpopt.cli import cli
 from dpopt.plurality.mode import Rule
@@ -115,25 +114,6 @@ def test_a_broken_rule_is_shown_exits_4_and_writes_nothing(
         code, out, err = run(verb, capfd)
         assert (code, out, err.count("\n")) == (4, "", 1)
         assert "releases nothing" in err
-
-
-def test_a_broken_rule_is_saved_as_its_audit_only(tmp_path: Path) -> None:
-    path = tmp_path / "rule.json"
-    broken = dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference"))
-    with pytest.raises(NotPrivateError, match=r"1\.00668 e\^epsilon"):
-        broken.save(path)
-    assert not path.exists()
-    broken.save(path, even_if_not_private=True)
-    found = json.loads(path.read_text())
-    assert (found["kind"], found["body"]["of"]) == ("audit", "reveal-or-obscure")
-    assert found["body"]["excess_factor"] == broken.audit.excess_factor
-    with pytest.raises(NotPrivateError, match="not proved private"):
-        dpopt.load(path)
-    # What is private is saved as itself, whatever else was allowed.
-    dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1)).save(path, even_if_not_private=True)
-    assert isinstance(dpopt.load(path).setting, dpopt.RevealOrObscure)
-    with pytest.raises(ParameterError, match="even_if_not_private is 1"):
-        broken.save(path, even_if_not_private=1)  # type: ignore[arg-type]
 
 
 def test_the_counts_of_a_release_must_fit(tmp_path: Path, capfd: Capture) -> None:

@@ -85,7 +85,6 @@ def test_growth_is_told_over_five_sizes_at_least() -> None:
     assert [known.name for known in benchmarks().values() if len(known.sizes) < 5] == []
 
 
-@pytest.mark.every_case
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_all_contenders_agree_at_the_smallest_size(name: str) -> None:

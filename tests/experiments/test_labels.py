@@ -109,6 +109,7 @@ def test_one_label_composed_exactly_uses_up_the_total(outcome: Outcome) -> None:
         assert (spent.lower > 1e-5) is not within
 
 
+@pytest.mark.slow
 def test_two_labels_of_three_voters_by_brute_force() -> None:
     """All corners of the voters, and the second label's chosen after the first label."""
     config = Config(
@@ -192,6 +193,7 @@ def test_a_label_composed_exactly_has_less_regret_than_its_counts(outcome: Outco
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("labels", "total", "ours", "noisy"), [(16, 4.0, 1.488, 1.898), (20, 8.0, 0.686, 0.963)]
 )

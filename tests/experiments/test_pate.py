@@ -448,6 +448,7 @@ def test_the_printed_epsilon_of_fashion_mnist_is_that_of_12_000_images() -> None
     assert abs(accounted_epsilon(training, training.part_size(10_000)) - 0.0852) > 5e-3
 
 
+@pytest.mark.nightly
 @needs_torch
 def test_teachers_vote_the_same_for_the_same_seed(digits: Digits) -> None:
     import torch  # pyright: ignore[reportMissingImports]

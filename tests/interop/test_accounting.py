@@ -14,13 +14,12 @@ import pytest
 
 import dpopt
 from dpopt import (
-    Guarantee,
     NotPrivateError,
     ParameterError,
     majority,
     public_prior,
 )
-from dpopt.privacy import exp_lower, general_composition, simple_composition
+from dpopt.privacy import exp_lower
 from dpopt.prob import poisson_binomial_pmf
 from dpopt.shape import Design
 from dpopt.table import Table
@@ -79,20 +78,6 @@ def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
         q = math.prod(v**c for v, c in zip(pair.lower, counts, strict=True))
         total += ways * max(0, p * ratio.denominator - q * ratio.numerator)
     return float(Fraction(total, pair.scale**folds * ratio.denominator))
-
-
-def optimal_epsilon(guarantee: Guarantee, folds: int, delta: float) -> float:
-    """Theorem 3.3 of Kairouz, Oh, Viswanath 2015: least (k - 2 i) epsilon; pure mechanisms only."""
-    assert guarantee.delta == 0.0
-    e, best = guarantee.epsilon, folds * guarantee.epsilon
-    for i in range(folds // 2 + 1):
-        spent = math.fsum(
-            math.comb(folds, j) * (math.exp((folds - j) * e) - math.exp((folds - 2 * i + j) * e))
-            for j in range(i)
-        ) * math.exp(-folds * math.log1p(math.exp(e)))
-        if spent <= delta:
-            best = (folds - 2 * i) * e
-    return best
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -218,43 +203,6 @@ def test_different_mechanisms_compose_on_one_grid() -> None:
         assert together.get_delta_for_epsilon(epsilon) == pytest.approx(exact, abs=1e-7)
 
 
-def generic_bounds(guarantee: Guarantee, folds: int, delta: float) -> dict[str, float]:
-    return {
-        "basic": simple_composition(guarantee, folds).epsilon,
-        "advanced": general_composition(guarantee, folds, delta).epsilon,
-        "optimal": optimal_epsilon(guarantee, folds, delta),
-    }
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize("delta", [1e-8, 1e-5])
-@pytest.mark.parametrize("name", ["response", "prior", "rule"])
-def test_a_hundred_releases_spend_less_than_generic_composition(name: str, delta: float) -> None:
-    mechanism, guarantee = {
-        "response": lambda: (randomised_response(4, 2), Guarantee(math.log(2))),
-        "prior": lambda: (dpopt.design(dpopt.PublicPrior([0.5, 0.2, 0.3], 0.5)), Guarantee(0.5)),
-        "rule": lambda: (dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1)), Guarantee(0.1)),
-    }[name]()
-    found = adaptive_epsilon(mechanism, 100, delta).upper
-    bounds = generic_bounds(guarantee, 100, delta)
-    assert bounds["optimal"] <= bounds["advanced"]
-    assert found < 0.98 * bounds["optimal"]
-
-
-@pytest.mark.slow
-def test_binary_randomised_response_is_the_worst_pure_mechanism() -> None:
-    pair = randomised_response(2, 2)
-    guarantee = Guarantee(math.log(2))
-    for folds in (10, 24):
-        for i in range(1, folds // 2):
-            epsilon = (folds - 2 * i) * math.log(2)
-            delta = exact_delta(pair, folds, epsilon) * (1 + 1e-9)
-            if delta > 1e-9:
-                assert optimal_epsilon(guarantee, folds, delta) == pytest.approx(epsilon)
-                found = adaptive_epsilon(pair, folds, delta).upper
-                assert found == pytest.approx(epsilon, abs=1e-3)
-
-
 def corner_points(setting: dpopt.Majority, chances: np.ndarray) -> np.ndarray:
     """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
     names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
@@ -290,32 +238,6 @@ def test_pair_of_a_majority_against_every_choice_of_corners(
         assert float(of_pair(pair, Fraction(alpha))) == pytest.approx(
             brute, abs=4e-15 * (1 + alpha)
         )
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_no_voters_within_their_privacy_are_beyond_the_pair(
-    setting: dpopt.Majority,
-) -> None:
-    design = dpopt.design(setting)
-    pair = dominating_pair(design)
-    rng = np.random.default_rng(7)
-    chances = 0.5 + 0.5 * np.concatenate(
-        [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
-    )
-    ratio, shift = math.exp(setting.epsilon), setting.voter_delta
-    p, q = rng.random((2, 200_000, setting.voters))
-    kept = np.ones(len(p), dtype=bool)
-    for i in range(setting.voters):
-        # Pull q towards p, so that enough draws are private.
-        q[:, i] = p[:, i] + (q[:, i] - p[:, i]) * 0.3 * rng.random(len(p))
-        for a, b in ((p[:, i], q[:, i]), (q[:, i], p[:, i])):
-            kept &= (a <= ratio * b + shift) & (1 - a <= ratio * (1 - b) + shift)
-    assert kept.sum() > 1000
-    ones = [poisson_binomial_pmf(side[kept]) @ chances for side in (p, q)]
-    for alpha in (0.5, 1.0, 1.3, setting.ratio):
-        limit = float(of_pair(pair, Fraction(alpha)))
-        for a, b in ((ones[0], ones[1]), (1 - ones[0], 1 - ones[1])):
-            assert np.all(a - alpha * b <= limit + 1e-13)
 
 
 def rule_pmfs(sampler: Design) -> list[tuple[Pmf, Pmf]]:

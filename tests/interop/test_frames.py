@@ -9,11 +9,8 @@ import pytest
 
 import dpopt
 from dpopt import (
-    ParameterError,
     Problem,
-    majority,
     public_prior,
-    roo,
     solve,
     vote,
 )
@@ -88,44 +85,6 @@ def test_solution_has_variables_and_duals(library: str) -> None:
     assert found["index"] == [0, 1, 0, 0]
     # The dearest variable is full, the cap's next unit goes to the other one.
     assert found["value"] == pytest.approx([1.0, 4.0, 1.0, 1.0])
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_records_in(library: str) -> None:
-    column = MAKERS[library]
-    records = ["a", "b", "c", "a", "b", "a"]
-    labels, sampler = ["a", "b", "c"], dpopt.design(dpopt.RevealOrObscure(6, 3, 1.0))
-    assert roo.tally(column(records), labels).counts.tolist() == [3, 2, 1]
-    assert roo.tally(column(records), column(labels)).labels == ("a", "b", "c")
-    assert sampler.release(roo.tally(column(records), labels)) in labels
-    assert sampler.release(column([0, 1, 2, 0, 1, 0])) in range(3)
-    assert sampler.release(roo.Tally.of_counts(column([3, 2, 1]), labels)) in labels
-    table = TABLES[library]([[record] for record in records], ["category"])
-    assert roo.tally(table["category"], labels).counts.tolist() == [3, 2, 1]
-    with pytest.raises(ParameterError, match="one column of a table"):
-        sampler.release(table)
-
-
-def test_categories_in() -> None:
-    records = ["a", "b", "c", "a"]
-    for column in (
-        pd.Series(records, dtype="category"),
-        pl.Series(records, dtype=pl.Categorical),
-        pl.Series(records, dtype=pl.Enum(["c", "b", "a"])),
-    ):
-        assert roo.tally(column, ["a", "b", "c"]).counts.tolist() == [2, 1, 1]
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_votes_in(library: str) -> None:
-    table, votes = TABLES[library], np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
-    sure = majority.assess(dpopt.Majority(5, 1.0, 5), np.ones(6))
-    names = list("abcde")
-    for found in (table(votes.tolist(), names), table(votes.astype(bool).tolist(), names)):
-        batch = vote(sure, found, trained_once=False)
-        assert batch.labels.tolist() == [1, 0, 1]
-        assert np.array_equal(sure.release(found), [1, 0, 1])
-    assert sure.release(MAKERS[library]([0, 0, 1, 0, 0])) == 0
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -202,19 +202,6 @@ def test_pipelines_searches_and_pickles() -> None:
     assert not hasattr(clone(best)[-1], "design_")
 
 
-def test_frames_keep_their_names() -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    X = pandas.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 2})
-    y = np.where(X["b"] > 0, "odd", "even")
-    given = {"estimator": LogisticRegression(), "n_estimators": 3, "classes": ["odd", "even"]}
-    fitted = plain(**given, epsilon=30.0).fit(X, y)
-    assert fitted.feature_names_in_.tolist() == ["a", "b"]
-    assert fitted.estimators_[0].feature_names_in_.tolist() == ["a", "b"]
-    assert fitted.classes_.tolist() == ["even", "odd"]
-    with pytest.raises(ValueError, match="feature names"):
-        fitted.predict(X.rename(columns={"a": "c"}))
-
-
 TRAINED = {"estimator": Seen(), "n_estimators": 3, "classes": FRUIT}
 
 

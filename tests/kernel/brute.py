@@ -86,12 +86,17 @@ def least_loss(
     *,
     prior: Array | None = None,
     fixed: Array | None = None,
+    rows: Sequence[tuple[dict[tuple[int, int], float], float | None, float | None]] = (),
 ) -> float:
-    """The optimum with one row for each edge and event; minimax if there is no prior."""
+    """The optimum by scipy with a row for each edge and event; minimax if there is no prior.
+
+    Further rows are coefficients by input and output, and their limits.
+    """
     n, m = loss.shape
     upper, limits, equal, right = [], [], [], []
     for x, other in edges:
-        for chosen in events(m):
+        # Of delta = 0 the events of one output are enough.
+        for chosen in events(m) if delta else [(y,) for y in range(m)]:
             row = np.zeros((n, m))
             row[x, list(chosen)] = 1.0
             row[other, list(chosen)] = -math.exp(epsilon)
@@ -112,6 +117,13 @@ def least_loss(
         row[:, y] = fixed
         equal.append([*row.ravel(), 0.0])
         right.append(fixed[y] if fixed is not None else 0.0)
+    for entries, lower, most in rows:
+        row = np.zeros((n, m))
+        row[tuple(np.transpose([*entries]))] = [*entries.values()]
+        for sign, limit in ((-1.0, lower), (1.0, most)):
+            if limit is not None:
+                upper.append([*sign * row.ravel(), 0.0])
+                limits.append(sign * limit)
     cost = np.zeros((n, m)) if prior is None else prior[:, None] * loss
     found = linprog(
         [*cost.ravel(), 1.0 if prior is None else 0.0],

@@ -523,34 +523,6 @@ def test_a_solution_of_linopy() -> None:
         assert design.kernel == pytest.approx(np.array([[0.7, 0.3], [0.3, 0.7]]), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([[0.5, 0.5]], "at least 2 inputs"),
-        ([], "kernel has shape"),
-        ([[0.5, np.nan], [0.5, 0.5]], "kernel holds nan for input 0 and output 1"),
-        ([[0.5, 0.5], [1.0]], "not an array of numbers"),
-        ([[0.5, 0.4], [0.5, 0.5]], "row of input 0 sums to 0.9"),
-        ([[1.5, -0.5], [0.5, 0.5]], "row of input 0 has -0.5 of negative probability"),
-        (3, "kernel has shape"),
-        ({"a": [0.5, 0.5], "b": [0.5, "x"]}, "column 'b' that is no list of numbers"),
-        ({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}, "output 0 twice"),
-        ({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}, "write 0 if it is imp"),
-        (cp.Variable((2, 2)), "has no value; solve its problem first"),
-        ("no-such.csv", "no such file"),
-        ("table.xlsx", "a table is a file that ends in .csv"),
-    ],
-)
-def test_what_is_no_table(given: Any, words: str) -> None:
-    for epsilon in (1.0, None):
-        if epsilon is None and words == "at least 2 inputs":
-            continue
-        with pytest.raises(ParameterError) as caught:
-            dpopt.certify(given, epsilon)
-        assert words in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-
 def test_a_first_line_that_may_be_a_distribution_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("0,1\n0.5,0.5\n0.5,0.5\n")

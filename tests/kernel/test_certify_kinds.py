@@ -278,17 +278,6 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
 # What is not known
 
 
-@pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 1.0, "delta": None}])
-@pytest.mark.parametrize(
-    "setting",
-    [kind.example() for kind in (RevealOrObscure, SmoothFloor)],
-    ids=lambda setting: setting.kind,
-)
-def test_kinds_that_are_known_for_delta_0_refuse_others(setting: Any, asked: Any) -> None:
-    with pytest.raises(ParameterError, match=f"kind is '{setting.kind}'.*is asked for"):
-        dpopt.certify(dpopt.design(setting), **asked)
-
-
 @pytest.mark.parametrize("asked", [{"graph": "path"}, {"epsilon": 1.0}])
 def test_a_design_has_its_own_neighbours(asked: Any) -> None:
     design = dpopt.design(Majority.example())

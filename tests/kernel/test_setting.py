@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.optimize
-import scipy.sparse as sp
 
 import dpopt
-from dpopt import InfeasibleError, Kernel, ParameterError
+from dpopt import Kernel, ParameterError
 from dpopt.kernel import ConstraintBlock, read_constraints
-from tests.kernel.brute import optimal, rows_of, sure
+from tests.kernel.brute import least_loss, optimal, path, rows_of, sure
 from tests.robustness.commands import run
 
 FOUR = "--loss absolute --inputs 4 --graph path --epsilon 1"
@@ -34,60 +32,6 @@ def by_definition(name: str, x: tuple[int, ...], y: tuple[int, ...]) -> float:
         "zero-one": int(x != y),
         "hamming": sum(a != b for a, b in pairs),
     }[name]
-
-
-def least_by_linprog(
-    loss: Any,
-    edges: list[tuple[int, int]],
-    epsilon: float,
-    *,
-    delta: float = 0.0,
-    prior: Any = None,
-    rows: Any = (),
-) -> float:
-    """Return the optimum of the program of the definition, by scipy alone; minimax if no prior."""
-    loss = np.asarray(loss, dtype=float)
-    n, m = loss.shape
-    pairs = [*edges, *((b, a) for a, b in edges)]
-    size = n * m + len(pairs) * m + 1
-    grow, above, limits = math.exp(epsilon), [], []
-
-    def add(entries: dict[int, float], limit: float) -> None:
-        line = np.zeros(size)
-        for place, value in entries.items():
-            line[place] += value
-        above.append(line)
-        limits.append(limit)
-
-    for number, (x, other) in enumerate(pairs):
-        excess = [n * m + number * m + y for y in range(m)]
-        for y in range(m):
-            add({x * m + y: 1.0, other * m + y: -grow, excess[y]: -1.0}, 0.0)
-        add(dict.fromkeys(excess, 1.0), delta)
-    cost = np.zeros(size)
-    if prior is None:
-        cost[-1] = 1.0
-        for x in range(n):
-            add({**{x * m + y: loss[x, y] for y in range(m)}, size - 1: -1.0}, 0.0)
-    else:
-        cost[: n * m] = (np.asarray(prior)[:, None] * loss).ravel()
-    for entries, lower, upper in rows:
-        if upper is not None:
-            add({x * m + y: c for (x, y), c in entries.items()}, upper)
-        if lower is not None:
-            add({x * m + y: -c for (x, y), c in entries.items()}, -lower)
-    sums = np.zeros((n, size))
-    for x in range(n):
-        sums[x, x * m : x * m + m] = 1.0
-    found = scipy.optimize.linprog(
-        cost, A_ub=sp.csr_array(np.array(above)), b_ub=limits, A_eq=sums, b_eq=np.ones(n)
-    )
-    assert found.status == 0, found.message
-    return float(found.fun)
-
-
-def path(inputs: int) -> list[tuple[int, int]]:
-    return [(x, x + 1) for x in range(inputs - 1)]
 
 
 @pytest.mark.parametrize("name", ["absolute", "squared", "zero-one", "hamming"])
@@ -113,17 +57,18 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
 
 @pytest.mark.slow
 def test_a_loss_by_name_is_not_written_out() -> None:
-    """Of 2^20 inputs: a table would take eight terabytes."""
+    """A table of 2^20 inputs would take eight terabytes, one of 2^14 two gigabytes."""
     cases: list[dict[str, Any]] = [
         {"inputs": 2**20},
-        {"inputs": 2**20, "graph": "cycle"},
-        {"shape": (2,) * 20, "graph": "hamming"},
+        {"inputs": 2**14, "graph": "cycle"},
+        {"shape": (2,) * 14, "graph": "hamming"},
     ]
     for options in cases:
         setting = Kernel("absolute", 1.0, objective="worst-case", **options)
-        assert setting.inputs == setting.outputs == 2**20
+        n = setting.inputs
+        assert n == setting.outputs >= 2**14
         assert setting.loss == "absolute"
-        assert setting.loss_at([0], [2**20 - 1]).item() == (20 if setting.shape else 2**20 - 1)
+        assert setting.loss_at([0], [n - 1]).item() == (14 if setting.shape else n - 1)
         with pytest.raises(ParameterError, match="at most 20,000,000 entries"):
             _ = setting.loss_table
         with pytest.raises(ParameterError, match="at most 2,000,000"):
@@ -137,7 +82,7 @@ def written(path: Path, *lines: str) -> str:
 
 def test_the_command_is_the_program(tmp_path: Path) -> None:
     """Each value by the package's command, and by the program of the definition in scipy."""
-    nine, five = np.arange(9), np.arange(5)
+    nine, five = np.arange(9.0), np.arange(5.0)
     absolute, squared = abs(nine[:, None] - nine), (five[:, None] - np.arange(7)) ** 2
     prior = np.array([5, 1, 1, 2, 1]) / 10
     table = written(tmp_path / "loss.txt", *(" ".join(map(str, row)) for row in squared.tolist()))
@@ -146,24 +91,24 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
     cases: list[tuple[str, float]] = [
         (
             "--loss absolute --inputs 9 --graph path --epsilon 1 --worst-case",
-            least_by_linprog(absolute, path(9), 1.0),
+            least_loss(absolute, path(9), 1.0),
         ),
         (
             "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7",
-            least_by_linprog(squared, path(5), 0.7, prior=flat),
+            least_loss(squared, path(5), 0.7, prior=flat),
         ),
         (
             "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7 --delta 0.03",
-            least_by_linprog(squared, path(5), 0.7, delta=0.03, prior=flat),
+            least_loss(squared, path(5), 0.7, 0.03, prior=flat),
         ),
         (
             f"--loss {table} --graph path --epsilon 0.7 --prior {weights}",
-            least_by_linprog(squared, path(5), 0.7, prior=prior),
+            least_loss(squared, path(5), 0.7, prior=prior),
         ),
         (
             "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --worst-case --delta 0.1 "
             "--inputs 5",
-            least_by_linprog(abs(five[:, None] - five), [*path(5), (4, 0)], 0.5, delta=0.1),
+            least_loss(abs(five[:, None] - five), [*path(5), (4, 0), (0, 4)], 0.5, 0.1),
         ),
         # Randomised response: a symbol is told with probability e / (e + 8).
         ("--loss zero-one --inputs 9 --epsilon 1", 8 / (math.e + 8)),
@@ -186,8 +131,8 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
         ({(1, 0): 1.0, (1, 1): 1.0}, 0.6, None),
         ({(2, 2): 1.0}, None, 0.25),
     ]
-    four = np.arange(4)
-    expected = least_by_linprog(
+    four = np.arange(4.0)
+    expected = least_loss(
         abs(four[:, None] - four), path(4), 1.0, prior=np.full(4, 0.25), rows=near
     )
     saved = tmp_path / "kernel.json"
@@ -235,56 +180,6 @@ def test_rows_of_tuples_are_put_in_the_setting() -> None:
     assert "cap" in setting.problem().blocks
     design = dpopt.design(setting)
     assert design.kernel[2, 2] == pytest.approx(0.3, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_random_settings_by_the_program_of_the_definition() -> None:
-    """Losses by name, edges, delta, a prior and own rows at random: the optimum, or no kernel."""
-    rng = np.random.default_rng(5)
-    infeasible = 0
-    for _ in range(60):
-        n, m = (int(size) for size in rng.integers(2, 6, size=2))
-        name = str(rng.choice(["absolute", "squared", "zero-one"]))
-        epsilon, delta = float(rng.uniform(0.05, 3)), float(rng.choice([0, 0, 0.02, 0.2]))
-        edges = [(x, y) for y in range(n) for x in range(y) if rng.random() < 0.6] or [(0, 1)]
-        prior = rng.dirichlet(np.ones(n)) if rng.random() < 0.6 else None
-        blocks, rows = [], []
-        for number in range(int(rng.integers(0, 3))):
-            x, two = int(rng.integers(n)), rng.choice(m, size=2, replace=False).tolist()
-            line = {(x, y): float(rng.uniform(0.5, 1.5)) for y in two}
-            lower, upper = (float(rng.uniform(0.1, 0.6)), None)
-            if rng.random() < 0.5:
-                lower, upper = None, float(rng.uniform(0.3, 0.8))
-            rows.append((line, lower, upper))
-            places = np.array([(0, *place) for place in line])
-            coefficients = np.array(list(line.values()))
-            blocks.append(
-                ConstraintBlock(f"own {number}", places, coefficients, (lower,), (upper,))
-            )
-        loss = [[by_definition(name, (x,), (y,)) for y in range(m)] for x in range(n)]
-        asked: dict[str, Any] = {"delta": delta, "prior": prior, "rows": rows}
-        try:
-            design = optimal(
-                name,
-                epsilon=epsilon,
-                delta=delta,
-                graph=edges,
-                prior=prior,
-                objective="worst-case" if prior is None else "mean",
-                inputs=n,
-                outputs=m,
-                constraints=blocks,
-            )
-        except InfeasibleError:
-            infeasible += 1
-            with pytest.raises(AssertionError):
-                least_by_linprog(loss, edges, epsilon, **asked)
-            continue
-        expected = least_by_linprog(loss, edges, epsilon, **asked)
-        assert design.value == pytest.approx(expected, abs=1e-8)
-        assert sure(design.bound) <= expected + 1e-8
-        assert max(design.residuals.values(), default=0.0) <= 1e-9
-    assert 0 < infeasible < 20
 
 
 BAD_FILES = [

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 from collections import Counter
 from fractions import Fraction
 from io import BytesIO
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-import dpopt
 from dpopt import Kernel
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import ParameterError
 from dpopt.privacy.graph import all_pairs
 from dpopt.table import Generated, Graph, Table, Words
 from tests.kernel.brute import events, least_loss, optimal, rows_of, sure
@@ -367,91 +363,4 @@ def test_auto_takes_what_there_is() -> None:
     assert chosen(turned.astype(float) ** 2 + line(5)) == "none"
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "name": ({"symmetry": "round"}, "symmetry is 'round'; it must be one of none, auto"),
-    "empty": ({"symmetry": []}, r"symmetry is \[\]; it must be a name"),
-    "length": ({"symmetry": [([0, 1, 2], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "floats": ({"symmetry": [([0, 1, 2, 3], [0.0, 1, 2, 3])]}, "tau .* a permutation of 0..3"),
-    "twice": ({"symmetry": [([0, 1, 1, 3], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "outside": ({"symmetry": [([0, 1, 2, 4], [0, 1, 2, 3])]}, "sigma .* a permutation of 0..3"),
-    "loss": (
-        {"symmetry": [([1, 0, 2, 3], [0, 1, 2, 3])]},
-        r"symmetry 0 maps the pair \(0, 0\) to \(1, 0\), and loss is 0 at the first and 1",
-    ),
-    "edge": (
-        {"symmetry": "symbols", "loss": 1 - np.eye(4), "graph": "cycle"},
-        "maps the neighbours . and . to . and ., which are none in graph",
-    ),
-    "path": ({"symmetry": "cyclic", "graph": "path"}, "'cyclic' maps the neighbours . and . to"),
-    "prior": (
-        {"symmetry": "cyclic", "prior": [1, 2, 1, 2]},
-        "'cyclic' maps input 0 to 1, and prior gives them different weights",
-    ),
-    "invariant": (
-        {"symmetry": "reflection", "invariant": ([[1.0, 0, 0, 0]], [[0.4, 0.2, 0.2, 0.2]])},
-        "'reflection' does not keep invariant: row 0",
-    ),
-    "shape": ({"symmetry": "hamming"}, "'hamming' without a shape"),
-    "outputs": ({"symmetry": "cyclic", "loss": ring(4)[:, :3]}, "4 inputs and 3 outputs"),
-    "unseen": (
-        {"symmetry": "cyclic", "loss": "absolute", "inputs": 100_000, "graph": "cycle"},
-        "not known to keep the loss",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_symmetries_are_one_sentence(name: str) -> None:
-    asked, message = BAD[name]
-    with pytest.raises(ParameterError, match=message) as caught:
-        Kernel(**{"loss": ring(4), "epsilon": 1.0, **asked})
-    text = str(caught.value)
-    assert text.endswith(".")
-    assert "\n" not in text
-    assert len(text) < 260
-
-
 # Files
-
-
-def saved(tmp_path: Path, **asked: Any) -> tuple[Any, Path]:
-    found = optimal(ring(6), epsilon=1.0, graph="cycle", **asked)
-    found.save(tmp_path / "kernel.json")
-    return found, tmp_path / "kernel.json"
-
-
-@pytest.mark.parametrize("symmetry", ["dihedral", [([1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0])]])
-@pytest.mark.parametrize("delta", [0.0, 0.02])
-def test_files_hold_the_group_and_the_weights(tmp_path: Path, symmetry: Any, delta: float) -> None:
-    found, path = saved(tmp_path, symmetry=symmetry, delta=delta)
-    again = dpopt.load(path)
-    assert again.table == found.table == pickle.loads(pickle.dumps(found)).table
-    complete = optimal(ring(6), epsilon=1.0, symmetry="dihedral")
-    assert again.table.inputs != complete.table.inputs
-    assert again.certificate == found.certificate
-    assert again.value == found.value
-    body = json.loads(path.read_text())["body"]
-    assert body["setting"]["symmetry"] == (
-        symmetry if isinstance(symmetry, str) else plain(symmetry)
-    )
-    assert sum(map(len, body["table"]["weights"])) == found.table.inputs.size
-
-
-def plain(symmetry: Any) -> Any:
-    return [[list(sigma), list(tau)] for sigma, tau in symmetry]
-
-
-def test_a_file_of_a_kernel_that_is_not_private(tmp_path: Path) -> None:
-    _, path = saved(tmp_path, symmetry="dihedral")
-    whole = json.loads(path.read_text())
-    whole["body"]["table"] |= {"weights": [["994", "1", "1", "2"]], "total": "1000"}
-    path.write_text(json.dumps(whole))
-    with pytest.raises(
-        NotPrivateError, match=r"breaks \(1, 0\)-DP at inputs \d and \d, output \d"
-    ) as e:
-        dpopt.load(path)
-    x, other, y = (int(number) for number in [*sure(e.value.inputs), sure(e.value.output)])
-    weights = [994, 1, 1, 2]
-    apart = ring(6).astype(int)
-    assert apart[x, other] == 1
-    assert weights[apart[x, y]] > math.e * weights[apart[other, y]]

@@ -180,13 +180,6 @@ def test_what_cannot_be_written_is_refused(given: dict[str, Any], said: str, pat
     assert path.read_bytes() == before
 
 
-def test_a_ledger_tells_its_file_and_its_budget(path: Path) -> None:
-    budget = Guarantee(1.0)
-    assert repr(Ledger(path)) == f"Ledger({str(path)!r})"
-    other = path.with_name("other.ledger")
-    assert repr(Ledger(other, budget)) == f"Ledger({str(other)!r}, budget={budget})"
-
-
 def test_what_is_released_is_described_by_its_kind_and_its_proof(path: Path) -> None:
     class Own:
         guarantee = TENTH

@@ -26,7 +26,9 @@ import dpopt
 from dpopt import Problem, solve
 from dpopt.lp.backends import cvxpy, highs
 
-rng, size, working = np.random.default_rng(5), 2500, threading.Event()
+# A shell starts what is in its background with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rng, size, working = np.random.default_rng(5), 1500, threading.Event()
 problem = Problem("large")
 problem.add_variables("x", size, lower=0.0, upper=10.0)
 problem.add_rows("rows", rng.uniform(0.1, 1.0, (size, size)), upper=float(size))

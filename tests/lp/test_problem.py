@@ -112,73 +112,9 @@ def test_a_name_is_used_once(name: str) -> None:
         small().add_family(name, lambda x: pytest.fail(str(x)))
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper", "says"),
-    [
-        (math.nan, 1.0, "lower"),
-        (1.0, 0.0, "lower"),
-        ([0.0, 2.0], 1.0, "entry 1"),
-        (0.0, [1.0], "upper"),
-        (math.inf, math.inf, "lower"),
-    ],
-)
-def test_bad_bounds(lower: list[float], upper: list[float], says: str) -> None:
-    with pytest.raises(ParameterError, match=says) as caught:
-        Problem().add_variables("x", 2, lower=lower, upper=upper)
-    assert "'x'" in str(caught.value)
-
-
-ROWS: dict[str, tuple[Callable[[Problem], None], str]] = {
-    "columns": (lambda p: p.add_rows("r", [[1.0]], upper=1.0), "'r' have 1 columns"),
-    "part": (lambda p: p.add_rows("r", {"x": [[1.0]]}, upper=1.0), "'x' has shape \\(1, 1\\)"),
-    "ready": (lambda p: p.add_rows("r", make_rows([[1.0]], upper=1.0)), "'r' have 1 columns"),
-    "ready, nan": (
-        lambda p: p.add_rows("r", Rows(sp.csr_array([[math.nan] * 3]), np.zeros(1), np.ones(1))),
-        "matrix",
-    ),
-    "no limits": (lambda p: p.add_rows("r", [[1.0, 1.0]]), "lower and upper"),
-    "limits twice": (
-        lambda p: p.add_rows("r", make_rows([[1.0, 1.0]], upper=1.0), upper=1.0),
-        "lower and upper",
-    ),
-    "crossed": (lambda p: p.add_rows("r", [[1.0, 1.0]], lower=2.0, upper=1.0), "lower is 2"),
-    "infinite": (lambda p: p.add_rows("r", {"x": [[1.0, math.inf]]}, upper=1.0), "matrix"),
-    "nan limit": (lambda p: p.add_rows("r", [[1.0, 1.0]], upper=math.nan), "upper"),
-    "unknown": (lambda p: p.add_rows("r", {"z": [[1.0]]}, upper=1.0), "'z'"),
-    "heights": (lambda p: p.add_rows("r", {"x": np.eye(2), "y": [[1.0]]}, upper=1.0), "rows 'r'"),
-    "impossible": (lambda p: p.add_rows("r", [[1.0, 1.0, 1.0]], lower=math.inf), "lower"),
-}
-
-
-@pytest.mark.parametrize("kind", ROWS)
-def test_bad_rows(kind: str) -> None:
-    add, says = ROWS[kind]
-    problem = small()
-    problem.add_variables("y", 1, lower=0.0, upper=1.0)
-    with pytest.raises(ParameterError, match=says):
-        add(problem)
-    assert list(problem.blocks) == ["budget"]
-
-
 def test_family_over_an_unknown_variable() -> None:
     with pytest.raises(ParameterError, match="'z'"):
         small().add_family("cone", lambda x: pytest.fail(str(x)), over="z")
-
-
-@pytest.mark.parametrize(
-    ("objective", "says"),
-    [
-        ([1.0, 1.0, 1.0], "objective"),
-        ([1.0, math.nan], "objective of 'x'"),
-        ({"x": [1.0, math.inf]}, "objective of 'x'"),
-        ({"z": 1.0}, "'z'"),
-    ],
-)
-def test_bad_objective(objective: list[float], says: str) -> None:
-    problem = small()
-    with pytest.raises(ParameterError, match=says):
-        problem.minimise(objective)
-    assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
 
 
 @pytest.mark.parametrize("use", [solve, Problem.assemble])
@@ -247,28 +183,6 @@ def test_rows_in_the_shape_of_their_variables(given: Any, dense: Any) -> None:
     matrix = problem.assemble().rows.matrix.toarray()
     np.testing.assert_array_equal(matrix[:, :12], dense)
     assert not np.any(matrix[:, 12])
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({(0, 4): 1.0}, r"'K' has no entry \(0, 4\); its shape is \(3, 4\)"),
-        ({(-1, 0): 1.0}, r"'K' has no entry \(-1, 0\)"),
-        ({3: 1.0}, "'K' has no entry 3"),
-        ({(0, 0): [1.0, 2.0]}, "'K'"),
-        ({(0, 0): math.nan}, "matrix holds a value that is not finite"),
-        ([{(0, 0): 1.0}, 5], "row 1 for 'K' is 5"),
-        (np.ones((4, 3)), r"the matrix for 'K' has shape \(4, 3\); it must be \(12,\) or \(3, 4\)"),
-        (np.ones((2, 4, 3)), r"shape \(2, 4, 3\)"),
-        (np.ones(11), r"shape \(11,\)"),
-        (sp.csr_array(np.ones((2, 11))), r"shape \(2, 11\)"),
-    ],
-)
-def test_rows_that_do_not_fit_their_variables(given: Any, says: str) -> None:
-    problem = shaped()
-    with pytest.raises(ParameterError, match=f"rows 'rows': .*{says}"):
-        problem.add_rows("rows", {"K": given}, upper=1.0)
-    assert not problem.blocks
 
 
 def test_objectives_in_the_shape_of_their_variables() -> None:

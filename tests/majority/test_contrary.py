@@ -12,7 +12,6 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import Majority, ParameterError, majority, verify
-from dpopt.cli import main
 from dpopt.majority import expected_error_weights
 from experiments.majority.full_set import check_full, full_problem
 from tests.majority.brute import ONE, judged, verdict_of_verify, weights
@@ -102,14 +101,3 @@ def test_without_it_the_majority_is_the_likelier_answer(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="contrary"):
         dpopt.load(path)
     assert max(weights(against.table)) == ONE
-
-
-def test_the_command_has_the_option(capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["majority", "--voters", "101", "--epsilon", "0.1", "--allowance", "5", "--json"]
-    errors = []
-    for more in ([], ["--contrary"]):
-        with pytest.raises(SystemExit) as ended:
-            main([*words, *more])
-        assert ended.value.code == 0
-        errors.append(json.loads(capfd.readouterr().out)["expected_error"])
-    assert errors[1] < errors[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 import dpopt
@@ -83,22 +82,6 @@ def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     assert design.certificate is not None
     assert verdict.rows == design.certificate.constraints
     assert 0 <= design.certificate.slack <= verdict.slack + Fraction(1, 10**12)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_random_voters_with_delta() -> None:
-    rng = np.random.default_rng(8)
-    for _ in range(25):
-        k = 2 * int(rng.integers(1, 41)) + 1
-        epsilon = float(np.exp(rng.uniform(np.log(0.01), np.log(4.0))))
-        m = float(np.exp(rng.uniform(np.log(0.1), np.log(k))))
-        shift = float(np.exp(rng.uniform(np.log(1e-10), np.log(0.3))))
-        delta = float(rng.choice([shift, min(0.99, 9.0 * shift), rng.uniform(shift, 1.0)]))
-        design = dpopt.design(Majority(k, epsilon, m, shift, delta))
-        assert design.certificate is not None
-        assert design.gap is not None
-        assert abs(design.gap) < 1e-8
 
 
 @pytest.mark.parametrize(("k", "epsilon", "m"), [(201, 2.0, 50.0), (501, 2.0, 50.0)])

@@ -1,4 +1,4 @@
-from math import comb, log
+from math import comb
 
 import numpy as np
 import pytest
@@ -115,45 +115,3 @@ def test_reference_optimum_of_uniform_weights() -> None:
     setting = Majority(7, 0.5, 1, 1e-3, 1e-3)
     solution = solve(majority.gamma_problem(setting, np.ones(4)))
     assert solution.objective == pytest.approx(2.6410583117225, abs=1e-11)
-
-
-def three_corners(setting: Majority, weights: np.ndarray) -> np.ndarray:
-    """Optimum when only the corners 00, 11 and bc are constrained."""
-    problem = majority.gamma_problem(setting, weights)
-    del problem.families["corners"]
-    few = [
-        counts
-        for counts in reduced_multisets(setting)
-        if {name for name, _ in counts} <= {"00", "11", "bc"}
-    ]
-    problem.add_rows("three corners", corner_rows(setting, few))
-    return solve(problem)["gamma"]
-
-
-def test_three_corners_are_not_enough_smallest_counterexample() -> None:
-    setting = Majority(5, log(9 / 4), log(2) / log(9 / 4))
-    weights = np.array([0.0, 1.0, 0.0])
-    assert three_corners(setting, weights)[1] == pytest.approx(0.9408553251, abs=1e-10)
-    full = solve(majority.gamma_problem(setting, weights))
-    assert full.objective == pytest.approx(0.9354298401, abs=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("k", "m", "epsilon", "loss"), [(15, 1, 0.7755, 1.040), (9, 2, 0.9005, 1.943)]
-)
-def test_three_corners_give_a_gamma_that_is_not_private(
-    k: int, m: int, epsilon: float, loss: float
-) -> None:
-    setting = Majority(k, epsilon, m)
-    upper = three_corners(setting, majority.surrogate_weights(k).values)
-    spent = check_full(setting, np.concatenate([upper[::-1], upper])).epsilon
-    assert spent == pytest.approx(loss, abs=5e-4)
-    assert loss > m * epsilon
-
-
-@pytest.mark.parametrize("backend", ["cvxpy", "cvxpy:CLARABEL"])
-def test_backends_agree(backend: str) -> None:
-    setting = Majority(11, 0.1, 3, 1e-5, 3e-5)
-    weights = majority.surrogate_weights(11).values
-    other = solve(majority.gamma_problem(setting, weights), backend)
-    assert other.objective == pytest.approx(0.424403008456, abs=1e-8)

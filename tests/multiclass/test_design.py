@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise, permutations, product
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from dpopt.multiclass.corners import configurations, histograms
 from dpopt.multiclass.oracle import Priced, Pricing
 from dpopt.multiclass.rules import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
-from dpopt.table import Table, rounded
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 
 # From a program of other code, which priced one configuration after the other.
@@ -74,38 +73,6 @@ def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
     assert found.value < dpopt.design(dpopt.Multiclass(voters, classes, 0.4, 1.0)).value
 
 
-def test_a_kernel_that_fails_is_refused_with_the_same_excess() -> None:
-    """The plurality itself, ties shared: f from the proof is f over all choices."""
-    setting = Multiclass(4, 3, 0.3, 1.0)
-    point = np.zeros(setting.domain.size)
-    point[setting.domain.starts[:-1]] = 1.0
-    table = rounded(setting.domain, point)
-    with pytest.raises(NotPrivateError) as caught:
-        setting.judge(table)
-    worst = largest_excess(table, 0.3, Fraction(0.3))
-    assert caught.value.excess == pytest.approx(float(worst), rel=1e-12)
-    assert "voters" in str(caught.value)
-
-
-def test_a_few_units_more_at_the_tightest_are_refused() -> None:
-    """What is left is of the size of a unit: the most that each histogram could give is 1e5."""
-    found = dpopt.design(dpopt.Multiclass(7, 3, 0.1, 3))
-    assert found.certificate is not None
-    assert found.certificate.slack < Fraction(100, 1 << 62)
-    inputs, table, refused = found.setting.domain, found.table, set()
-    for state, (start, end) in enumerate(pairwise(inputs.starts.tolist())):
-        for one, other in permutations(range(start, end), 2):
-            weights = list(table.weights)
-            weights[one] += 100_000 * int(inputs.counts[other])
-            weights[other] -= 100_000 * int(inputs.counts[one])
-            if min(weights) >= 0:
-                try:
-                    found.setting.judge(Table(inputs, tuple(weights), table.total))
-                except NotPrivateError:
-                    refused.add(state)
-    assert len(refused) > 3
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(11, 3), (7, 4), (6, 5)])
 def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
@@ -117,7 +84,7 @@ def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
     weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
     share = 1.0 / (1.0 + math.exp(-epsilon))
     worst = -math.inf
-    for _ in range(60):
+    for _ in range(20):
         # A pair is (b u + c w, c u + b w), u and w any distributions.
         pull = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 2.0])), size=(voters, 2))
         sides = share * pull + (1 - share) * pull[:, ::-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, product
@@ -144,84 +144,6 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
         if apart < 0:
             share = min(share, together / (together - apart))
     return p, mixed([(1 - share, p), (share, q)])
-
-
-def is_pmf(pmf: Pmf) -> bool:
-    return min(pmf) >= 0 and sum(pmf) == 1
-
-
-def two_pmfs(pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction) -> Pair:
-    """Return the distributions u and w of an r-pair: theorem 1.
-
-    Args:
-        pair: P and P', or both times one number.
-        ratio: r, above 1.
-    """
-    r = Fraction(ratio)
-    one, other = pair
-    # (b P - c P') / (b - c) with b : c = r : 1
-    u = tuple((r * p - q) / (r - 1) for p, q in zip(one, other, strict=True))
-    w = tuple((r * q - p) / (r - 1) for p, q in zip(one, other, strict=True))
-    return u, w
-
-
-def four_pmfs(
-    pair: tuple[Sequence[Fraction], Sequence[Fraction]], ratio: Fraction, voter_delta: Fraction
-) -> tuple[Pmf, Pmf, Pmf, Pmf]:
-    """Return distributions Q, u, w, Q' of an (r, Delta)-pair, by the steps of theorem 3's proof.
-
-    Args:
-        pair: P and P'.
-        ratio: r, above 1.
-        voter_delta: Delta, in (0, 1).
-    """
-    r, delta = Fraction(ratio), Fraction(voter_delta)
-    one, other = pair
-    kept = [min(p, r * q) for p, q in zip(one, other, strict=True)]
-    other_kept = [min(q, r * p) for p, q in zip(one, other, strict=True)]
-    if sum(kept) <= sum(other_kept):
-        _lower(other_kept, kept)
-    else:
-        _lower(kept, other_kept)
-    scale = (1 - delta) / sum(kept)
-    kept, other_kept = [scale * p for p in kept], [scale * q for q in other_kept]
-    u, w = two_pmfs(([p / (1 - delta) for p in kept], [q / (1 - delta) for q in other_kept]), r)
-    return (
-        tuple((p - k) / delta for p, k in zip(one, kept, strict=True)),
-        u,
-        w,
-        tuple((q - k) / delta for q, k in zip(other, other_kept, strict=True)),
-    )
-
-
-def _lower(high: list[Fraction], low: list[Fraction]) -> None:
-    """Lower the first to the mass of the second, nowhere below it where it was above."""
-    left = sum(high, Fraction(0)) - sum(low, Fraction(0))
-    for place, (h, lo) in enumerate(zip(high, low, strict=True)):
-        step = min(max(h - lo, Fraction(0)), left)
-        high[place] -= step
-        left -= step
-
-
-@pytest.mark.slow
-def test_distributions_behind_a_pair() -> None:
-    draw, ratio = random.Random(1), Fraction(3, 2)
-    b = ratio / (1 + ratio)
-    for _ in range(300):
-        classes = draw.choice([2, 3, 4, 5])
-        pair = random_pair(draw, classes, ratio, ZERO)
-        u, w = two_pmfs(pair, ratio)
-        assert is_pmf(u)
-        assert is_pmf(w)
-        assert pair == (mixed([(b, u), (1 - b, w)]), mixed([(1 - b, u), (b, w)]))
-
-        delta = draw.choice([TENTH, Fraction(1, 3)])
-        pair = random_pair(draw, classes, ratio, delta)
-        one, u, w, other = four_pmfs(pair, ratio, delta)
-        assert all(map(is_pmf, (one, u, w, other)))
-        first = [(delta, one), ((1 - delta) * b, u), ((1 - delta) * (1 - b), w)]
-        second = [(delta, other), ((1 - delta) * (1 - b), u), ((1 - delta) * b, w)]
-        assert pair == (mixed(first), mixed(second))
 
 
 # The reduction

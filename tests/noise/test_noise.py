@@ -165,8 +165,8 @@ def test_random_small(seed: int) -> None:
     ],
 )
 def test_random(seed: int, most: int) -> None:
-    """12 settings, at night 25 each of all sizes; in fractions where it takes no minutes."""
-    for i in range(12 if most == 100 else 25):
+    """6 settings, at night 25 each of all sizes; in fractions where it takes no minutes."""
+    for i in range(6 if most == 100 else 25):
         design = dpopt.design(random_setting(1000 * seed + i, most))
         if design.table.last * design.setting.sensitivity < 3000:
             check(design)
@@ -383,34 +383,6 @@ def test_numbers(setting: Noise) -> None:
     )
     least = dpopt.certify(design, delta=max(setting.delta, 1e-9))
     assert least.upper <= setting.epsilon * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ((0, 1.0), "sensitivity"),
-        ((1.5, 1.0), "sensitivity"),
-        ((101, 1.0, 1e-3), "sensitivity"),
-        ((900, 0.05), "sensitivity"),
-        ((1, 0.0), "epsilon"),
-        ((1, math.nan), "epsilon"),
-        ((1, 1.0, 1.0), "delta"),
-        ((1, 1.0, -0.1), "delta"),
-        ((1, 1.0, 1e-300), "delta"),
-        ((1, 1.0, 0.0, "cubic"), "loss"),
-        ((1, 1.0, 0.0, [1, 0]), "loss"),
-        ((1, 1.0, 0.0, [1, 1]), "loss"),
-        ((1, 1.0, 0.0, [0]), "loss"),
-        ((1, 1.0, 0.0, [0, math.inf]), "loss"),
-        ((1, 1.0, 0.1, "squared", 0), "releases"),
-        ((2, 1.0, 0.1, "squared", 2), "releases"),
-        ((1, 1.0, 0.0, "squared", 2), "releases"),
-    ],
-)
-def test_bad_input(arguments: tuple[Any, ...], name: str) -> None:
-    with pytest.raises(ParameterError, match=f"^{name} ") as caught:
-        Noise(*arguments)
-    assert str(caught.value).endswith(".")
 
 
 def test_delta_of_several_releases() -> None:

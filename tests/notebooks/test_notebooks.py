@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
 over_notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-# Half of the time of all: what they call is called by the tests of the mechanisms, too.
-LONG = ("noise", "votes")
+# Most of the time of all: what they call is called by the tests of the mechanisms, too.
+LONG = ("noise", "smoothed", "votes", "workload")
 
 LESSONS: dict[str, tuple[str, ...]] = {
     "kernel": (

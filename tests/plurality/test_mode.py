@@ -22,7 +22,6 @@ from dpopt.ballots.rules import power_bounds
 from dpopt.privacy.release import Source
 from tests.cli.running import Capture, run
 
-CITIES = ["Basel", "Bern", "Chur"]
 COMMAND = ["--column", "city", "--labels", "Basel,Bern,Chur", "--epsilon", "1"]
 
 
@@ -139,22 +138,6 @@ def test_the_ladder_of_a_large_column_is_refused() -> None:
             plurality.mode_design(records, 10, 1.0, rule="ladder")
         assert str(records) in str(caught.value)
         assert plurality.mode_design(records, 10, 1.0).setting.rule == "permute-and-flip"
-
-
-@pytest.mark.parametrize(
-    ("data", "labels", "words"),
-    [
-        ([], CITIES, "no records"),
-        (["Bern", "Genf"], CITIES, "none of the labels"),
-        ([0, 0, 0], None, "no records"),
-        ([[1, 2]], None, "counts has shape"),
-        ([1, -2], None, "whole numbers"),
-    ],
-)
-def test_bad_data(data: list[object], labels: list[str] | None, words: str) -> None:
-    with pytest.raises(ParameterError, match=words) as caught:
-        plurality.mode(data, 1.0, labels=labels)
-    assert "Genf" not in str(caught.value)
 
 
 def column(path: Path, values: Sequence[str]) -> Path:

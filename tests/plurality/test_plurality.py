@@ -6,7 +6,6 @@ import json
 import math
 from fractions import Fraction
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ from dpopt import NotPrivateError, ParameterError, Plurality
 from dpopt.data.tally import Tally
 from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper
-from dpopt.privacy.graph import directed_pairs
 from dpopt.shape import Design
-from dpopt.table import Graph, Losses, Table, add_table
 from experiments.ensembles.ladder import ladder
 from tests.cli.running import Capture, run
 from tests.oracles import compositions, neighbours
@@ -116,23 +113,6 @@ def test_measured_optima(
 
 SMALL = [(1, 2, 0.7), (1, 4, 1.0), (2, 2, 0.3), (2, 3, 1.0), (3, 5, 0.5), (4, 3, 0.2), (5, 2, 1.0)]
 SMALL += [(6, 3, 1.0), (4, 4, 2.0)]
-
-
-@pytest.mark.parametrize("objective", ["mean", "worst-case"])
-@pytest.mark.parametrize(("records", "classes", "epsilon"), SMALL)
-def test_no_kernel_over_all_histograms_is_better(
-    records: int, classes: int, epsilon: float, objective: str
-) -> None:
-    """The general program over ordered histograms, which knows of no symmetry."""
-    inputs = list(compositions(records, classes))
-    pairs = edges(inputs)
-    graph = Graph(len(inputs), classes, directed_pairs(pairs, len(inputs)))
-    problem, guarantee = dpopt.Problem(), dpopt.Guarantee(epsilon)
-    add_table(problem, graph, guarantee)
-    weights = np.ones(len(inputs)) if objective == "mean" else None
-    Losses(regrets(inputs).ravel(), weights).add(problem, graph, guarantee)
-    found = designed(records, classes, epsilon, objective=objective)
-    assert found.value == pytest.approx(dpopt.solve(problem).objective, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["regret", "error"])
@@ -303,24 +283,6 @@ def test_every_pair_of_ordered_neighbours(
     assert least.upper >= math.log(worst) * (1 - 1e-15)
 
 
-def test_one_unit_more_is_refused() -> None:
-    found = designed(6, 3, 1.0, rule="ladder")
-    inputs, table, setting = found.setting.domain, found.table, found.setting
-    # The slack is far below a unit's part of the weight that it stands for: raise that one.
-    room, refused = int(setting.judge(table).slack * table.total) + 2, 0
-    for start, end in pairwise(inputs.starts.tolist()):
-        for lowered in range(start + 1, end):
-            weights, step = list(table.weights), 8 * room * int(inputs.counts[start])
-            weights[lowered] -= step
-            weights[start] += step * int(inputs.counts[lowered]) // int(inputs.counts[start])
-            changed = Table(inputs, tuple(weights), table.total)
-            try:
-                setting.judge(setting.read(json.loads(json.dumps(setting.plain(changed)))))
-            except NotPrivateError as error:
-                refused += bool(error.inputs) and error.excess > 0
-    assert refused >= len(inputs.histograms) - 1
-
-
 def test_hockey_sticks_of_all_neighbours() -> None:
     """The dominating pair has the largest divergence of all ordered neighbours, at every ratio."""
     found = designed(5, 3, 0.7)
@@ -420,40 +382,6 @@ def test_facts_tell_both_objectives() -> None:
     assert worst.mean_regret >= mean.mean_regret
     assert worst.worst_regret <= mean.worst_regret
     assert 0 < mean.mean_error < mean.worst_error < 1
-
-
-def test_a_plurality_is_drawn_and_told() -> None:
-    step = dpopt.design(dpopt.Plurality(300, 10, 0.5, rule="permute-and-flip"))
-    for found, across in ((designed(10, 3, 0.5), "lead"), (step, "gap")):
-        assert found.plot(label="best").get_xlabel().startswith(across)
-        table = found.setting.columns(found.table)
-        assert len({len(column) for column in table.values()}) == 1
-    table = designed(10, 3, 0.5).setting.columns(designed(10, 3, 0.5).table)
-    total = sum(
-        many * chance
-        for counts, many, chance in zip(
-            table["counts"], table["classes"], table["probability"], strict=True
-        )
-        if counts == "5 3 2"
-    )
-    assert total == pytest.approx(1.0, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        ({"epsilon": 1e9}, "epsilon"),
-        ({"prior": "dirichlet:0"}, "prior"),
-        ({"prior": "beta:1,1"}, "prior"),
-        ({"records": 400, "classes": 10}, "permute-and-flip"),
-        ({"records": 400, "classes": 10, "rule": "ladder"}, "permute-and-flip"),
-    ],
-)
-def test_bad_parameters(fields: dict[str, object], word: str) -> None:
-    given = {"records": 6, "classes": 3, "epsilon": 1.0, **fields}
-    with pytest.raises(ParameterError, match=word) as caught:
-        Plurality(**given)  # pyright: ignore[reportArgumentType]
-    assert str(caught.value).count(". ") == 0
 
 
 def test_votes_are_no_counts() -> None:

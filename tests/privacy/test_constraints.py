@@ -125,26 +125,6 @@ def test_parameters_are_disciplined_and_change() -> None:
 K3 = cp.Variable((3, 3), name="K")
 
 
-@pytest.mark.parametrize(
-    ("given", "how", "words"),
-    [
-        ((np.eye(3), 1.0), {}, "K is .*cvxpy Variable or affine"),
-        ((cp.Variable(3), 1.0), {}, r"K has shape \(3,\)"),
-        ((cp.square(K3), 1.0), {}, "affine"),
-        ((cp.Constant(np.eye(3)), 1.0), {}, "affine"),
-        ((cp.Variable((2, 2), complex=True), 1.0), {}, "complex"),
-        ((K3, cp.Parameter(2)), {}, "scalar cvxpy Parameter"),
-        ((K3, cp.Variable()), {}, "scalar cvxpy Parameter"),
-        ((K3, 1.0, 0.0, [[0, 0]]), {}, r"edge \(0, 0\)"),
-        ((K3, 1.0), {"shape": (3,)}, "shape is"),
-        ((cp.Variable((200, 200)), 1.0, 0.1), {}, "7960000 privacy rows"),
-    ],
-)
-def test_what_is_refused(given: Any, how: dict[str, Any], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        privacy_constraints(*given, **how)
-
-
 @pytest.mark.parametrize("name", ["epsilon", "delta", None])
 def test_a_parameter_without_a_value_has_its_own_name(name: str | None) -> None:
     given: Any = cp.Parameter(nonneg=True) if name is None else cp.Parameter(nonneg=True, name=name)

@@ -155,28 +155,6 @@ def test_ceilings_follow_the_bounds() -> None:
     np.testing.assert_allclose(solve(problem)["K"][:, 0], [6.0, 6.0, 6.0, 3.0], atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"graph": [(1, 1)]}, r"'private': graph holds the edge \(1, 1\)"),
-        ({"graph": [(0, 4)]}, r"'private': graph holds the edge \(0, 4\)"),
-        ({"graph": "grid", "shape": (3, 2)}, "'private': shape is"),
-        ({"shape": (2, 2)}, "'private': shape is"),
-        ({"variable": "Q"}, "no variable named 'Q'"),
-        ({"variable": "flat"}, r"'private' are over 'flat', which has shape \(9,\)"),
-        ({"name": "sums"}, "name is 'sums'"),
-    ],
-)
-def test_bad_input(given: dict[str, object], says: str) -> None:
-    problem = program(np.zeros((4, 3)))
-    problem.add_variables("flat", 9, lower=0.0, upper=1.0)
-    before = list(problem.variables), list(problem.blocks)
-    good = {"name": "private", "variable": "K", "epsilon": 1.0}
-    with pytest.raises(ParameterError, match=says):
-        problem.add_private(**(good | given))  # pyright: ignore[reportArgumentType]
-    assert (list(problem.variables), list(problem.blocks)) == before
-
-
 def test_more_rows_than_are_taken() -> None:
     problem = Problem()
     problem.add_variables("K", (300, 40), lower=0.0, upper=1.0)

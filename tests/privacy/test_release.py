@@ -20,7 +20,7 @@ from scipy.stats import chisquare
 import dpopt
 from dpopt import Kernel, ParameterError
 from dpopt.privacy import release
-from dpopt.privacy.release import Pmfs, below_each, random_words, seeded, settled, system
+from dpopt.privacy.release import Pmfs, below_each, seeded, settled, system
 from dpopt.table import Table
 from tests.privacy.known import response
 from tests.table.rows import of_rows
@@ -237,18 +237,6 @@ def test_remainders_are_as_frequent() -> None:
         assert own.max() < limit
         thirds = own if limit <= 5 else own // (1 << 61)
         assert chisquare(np.bincount(thirds)).pvalue > 1e-9
-
-
-def test_each_bit_is_a_fair_coin() -> None:
-    count = 100_000
-    for words in (
-        random_words(count, system),
-        random_words(count, seeded(np.random.default_rng())),
-    ):
-        assert words.shape == (count,)
-        for place in range(64):
-            ones = int(np.count_nonzero((words >> np.uint64(place)) & np.uint64(1)))
-            assert abs(ones - count / 2) <= 7 * math.sqrt(count / 4)
 
 
 def test_a_seed_is_a_generator() -> None:

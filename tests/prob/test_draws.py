@@ -93,7 +93,7 @@ def test_averages_against_the_definition(
     monkeypatch.setattr(draws, "_GRID", 3)
     monkeypatch.setattr(draws, "_BLOCK", 3)
     ratio, factor = rational(epsilon), logarithms.exponential(epsilon)
-    for n, drawn in [(2, 1), (7, 7), (9, 4), (12, 10), (17, 5)]:
+    for n, drawn in [(2, 1), (7, 7), (9, 4), (11, 9)]:
         for size in range(1, n):
             for held in {1, (size + 1) // 2, size}:
                 found = stick_of(draws.Pool(n, drawn, size, held, factor), epsilon)

@@ -48,28 +48,6 @@ def saved(setting: Any, folder: Path) -> tuple[Path, Path]:
     return folder / "x.json", folder / "x.proof.json"
 
 
-def gap_of(lines: list[str]) -> float:
-    return float(lines[-2].rpartition(" ")[2])
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_design_and_its_bound_are_accepted(name: str, tmp_path: Path) -> None:
-    lines = list(verify.check(*map(str, saved(SETTINGS[name], tmp_path))))
-    assert lines[0].startswith("private: ")
-    assert gap_of(lines) <= 1e-12
-
-
-@pytest.mark.parametrize("name", ["kernel", "reflection", "dihedral", "own rows"])
-def test_a_changed_kernel_is_refused(name: str, tmp_path: Path) -> None:
-    path, _ = saved(SETTINGS[name], tmp_path)
-    file = json.loads(path.read_text())
-    units = file["body"]["table"]
-    rows = units["weights"]
-    rows[0][0] = str(int(rows[0][0], 0) + (1 << 40))
-    path.write_text(json.dumps(file))
-    assert verify.main([str(path)]) == 4
-
-
 def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
     path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
     file = json.loads(path.read_text())
@@ -80,35 +58,6 @@ def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
         units["weights"] = [[str(total - least), str(least)], [str(least), str(total - least)]]
         path.write_text(json.dumps(file))
         assert verify.main([str(path)]) == code
-
-
-@pytest.mark.parametrize("name", ["majority", "Delta"])
-def test_a_majority_with_less_noise_is_refused(name: str, tmp_path: Path) -> None:
-    path, _ = saved(SETTINGS[name], tmp_path)
-    file = json.loads(path.read_text())
-    units = file["body"]["table"]
-    total = int(units["total"])
-    for row in units["weights"]:
-        more = min(int(row[0]) + (1 << 40), total)
-        row[:] = [str(more), str(total - more)]
-    path.write_text(json.dumps(file))
-    assert verify.main([str(path)]) == 4
-
-
-@pytest.mark.parametrize("name", ["kernel", "q K = q", "own rows", "majority", "words"])
-def test_a_wrong_multiplier_never_proves_more(name: str) -> None:
-    design = dpopt.design(SETTINGS[name])
-    setting, units = json.loads(
-        json.dumps([design.setting.to_dict(), design.setting.plain(design.table)])
-    )
-    program = verify.KINDS[design.setting.kind](setting, units, None, {})
-    best: Any = design.optimality
-    known = list(best.multipliers)
-    sign = -1 if program.maximise else 1
-    for place, (row, y) in enumerate(known):
-        for wrong in (0, y / 3, 2 * y, abs(y) + 1):
-            bound = verify.bound(program, [*known[:place], (row, wrong), *known[place + 1 :]])
-            assert sign * (bound - best.bound) <= best.gap
 
 
 def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import inspect
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from io import BytesIO
 from itertools import accumulate, islice
@@ -113,32 +112,6 @@ def layers(
     return verify.Layers(bits, flat, [1] * len(base), base, extra, shares)
 
 
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_broken_integers_are_refused(maker: Maker) -> None:
-    rows = maker(REFERENCE, 1.0).table.layers
-    decided(rows, 1.0)
-    with pytest.raises(verify.Refused, match="not private") as caught:
-        decided(rows, 0.999)
-    assert caught.value.missed > 0
-    for place in range(4):
-        more = list(rows.e)
-        more[place] += more[place] >> 20
-        with pytest.raises(verify.Refused, match="not private"):
-            decided(replace(rows, e=more), 1.0)
-    taken = rows.w[0] >> 20
-    base = [rows.w[0] - taken, *rows.w[1:]]
-    # The last row of a staircase has no rest that takes up what is missing.
-    extra = [*rows.e[:-1], rows.e[-1] + (0 if rows.flat else taken)]
-    with pytest.raises(verify.Refused, match="category 0 by ascending mass"):
-        decided(replace(rows, w=base, e=extra), 1.0)
-    with pytest.raises(verify.Refused, match="no distribution"):
-        decided(replace(rows, w=[-1, *rows.w[1:]]), 1.0)
-    with pytest.raises(verify.Refused, match="no distribution"):
-        decided(replace(rows, e=[(1 << rows.bits) + 1, *rows.e[1:]]), 1.0)
-    with pytest.raises(verify.Refused, match="kept up to"):
-        decided(replace(rows, q=rows.q[::-1]), 1.0)
-
-
 class ByHand(LayeredTable):
     """A table whose integers are given."""
 
@@ -184,22 +157,6 @@ def test_what_is_decided_is_private(
     if min(low * least - unit * most for _, least, most in columns) >= 0:
         table = Table(Graph(n, n), tuple(w for row in weights for w in row), 128)
         assert certify_table(table, Guarantee(epsilon)).slack >= 0
-
-
-def test_the_rest_of_other_rows_counts() -> None:
-    rows = layers(7, [20, 20], [40, 8], [1, 0], flat=True)
-    assert [ByHand(rows).row(i) for i in range(2)] == [[108, 20], [100, 28]]
-    moved = replace(rows, e=[0, 88])
-    assert [ByHand(moved).row(i) for i in range(2)] == [[108, 20], [20, 108]]
-    with pytest.raises(verify.Refused, match="not private"):
-        decided(moved, 1.6)
-    with pytest.raises(verify.Refused, match="no distribution"):
-        decided(replace(rows, k=[0, 0]), 5.0)
-
-
-def test_drift_sees_a_kernel_that_moves_the_prior() -> None:
-    rows = dpopt.design(dpopt.PublicPrior([0.5, 0.5], 1.0)).table.layers
-    assert replace(rows, q=[1, 3]).drift() > Fraction(1, 10)
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -297,7 +254,6 @@ def test_releases_from_counts_follow_pk(maker: Maker) -> None:
     pmf = kernel.apply(counts / 8)
     check_pmf(kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5)), pmf)
     large = [[Fraction(int(c), 8 * 10**30) for c in counts]] * DRAWS
-    check_pmf(kernel.release(draw_own_category(large, 5)), pmf)
     own = draw_own_category(large, 5, np.random.default_rng(0))
     check_pmf(kernel.simulate(own, np.random.default_rng(1)), pmf)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import chisquare
 
-import dpopt
 from dpopt import Mollifier, NotPrivateError, ParameterError, Population, PublicPrior, load
 from dpopt.privacy import exp_lower
 from dpopt.public_prior import mollifier_tv, mollify
-from dpopt.public_prior.mollifier import integer_box
 from dpopt.shape import design, made
 from tests.public_prior.closed_forms import priors
 
@@ -47,18 +43,6 @@ def test_settings_read_their_own_texts() -> None:
     assert setting.labels == ("no", "yes")
     again = PublicPrior.from_dict(setting.to_dict())
     assert again.to_dict() == setting.to_dict()
-
-
-def test_certificates_are_of_their_own_integers() -> None:
-    kernel, other = (
-        dpopt.design(dpopt.PublicPrior(REFERENCE, 1.0)),
-        dpopt.design(dpopt.PublicPrior(REFERENCE, 2.0)),
-    )
-    with pytest.raises(ParameterError, match="not about"):
-        replace(kernel, certificate=other.certificate)
-    with pytest.raises(ParameterError, match="another prior, epsilon or objective"):
-        replace(kernel, table=other.table, certificate=None).release(0)
-    assert pickle.loads(pickle.dumps(kernel)).certificate == kernel.certificate
 
 
 def test_tables_of_another_setting_are_no_design() -> None:
@@ -117,38 +101,6 @@ def test_every_mollified_distribution_is_private_from_every_other(
         for other in pmfs:
             assert all(a <= ratio * b for a, b in zip(pmf, other, strict=True))
     assert found.value == pytest.approx(float(mollifier_tv(q, p, epsilon)), abs=1e-9)
-
-
-def test_a_distribution_one_unit_outside_the_box_is_refused() -> None:
-    setting = Mollifier.example()
-    found = design(setting)
-    masses = np.array(setting.public)
-    limits = integer_box(masses, 1.0, sum(found.table).bit_length() - 1)
-    total = sum(found.table)
-
-    def at(place: int, weight: int) -> tuple[int, ...]:
-        """The rest goes to the others in proportion to q, which keeps them well inside."""
-        rest, others = total - weight, 1 - Fraction(masses[place])
-        pmf = [int(rest * Fraction(mass) / others) for mass in masses]
-        pmf[place] = weight
-        pmf[(place + 1) % 3] += total - sum(pmf)
-        return tuple(pmf)
-
-    # The high edge of the last category is out of reach: the low edges of the others leave it less.
-    (low_a, high_a), (low_b, high_b), (low_c, _) = limits
-    for place, inside, step in (
-        *((0, low_a, -1), (0, high_a, 1), (1, low_b, -1), (1, high_b, 1)),
-        (2, low_c, -1),
-    ):
-        assert 0 <= setting.judge(at(place, inside)).slack < 1e-18
-        with pytest.raises(NotPrivateError, match=f"category {place} is outside the box"):
-            setting.judge(at(place, inside + step))
-    ratio = Fraction(limits[0][1], limits[0][0])
-    assert ratio <= exp_lower(1.0)
-    assert float(ratio) == pytest.approx(np.e, rel=1e-12)
-    for wrong in ((1, 2), (0, 0, 0), (1, -1, 1), [1, 2, 3], (1.0, 2, 3)):
-        with pytest.raises(ParameterError, match="3 weights"):
-            setting.judge(wrong)
 
 
 @pytest.mark.nightly

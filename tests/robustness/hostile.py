@@ -94,6 +94,26 @@ NEVER = {
     *("nan", "nans", "nan matrix", "objects", "texts", "0-d text", "ragged", "records", "dates"),
     *("set", "masked", "huge list", "10**400", "frame", "NA"),
 }
+# Refused wherever a parameter has the name.
+_SIZE = {"-1", "0.5", "1.5", "inf"}
+REFUSED = {
+    "epsilon": {"-1", "inf", "True", "negatives"},
+    "delta": {"-1", "1.5", "2**63", "inf", "True"},
+    "slack": {"-1", "1.5", "inf"},
+    "tolerance": {"0", "-1", "inf"},
+    **dict.fromkeys(
+        ("inputs", "outputs", "records", "categories", "classes", "drawn", "folds"), _SIZE
+    ),
+    "workers": {"0", *_SIZE},
+    "answered": {"-1", "0.5", "inf"},
+    "rule": {"text", "None", "1.5"},
+    "objective": {"1.5", "text of a number"},
+    "trained_once": {"0", "1.5", "text"},
+    "kernel": {"empty list", "no distributions", "infs"},
+    "weights": {"empty list", "infs"},
+}
+# So far from all others that something that is computed from them may end first.
+EXTREME = {"least", "largest", "largests", "2**63", "10**400", "huge fraction"}
 # For arguments that take an object of the package, or a function: of another class is enough.
 _OTHER_CLASSES = ("None", "text", "object", "type", "function", "nan", "nans", "dict of nonsense")
 

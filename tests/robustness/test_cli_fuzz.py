@@ -14,7 +14,7 @@ from tests.robustness.hostile import NIGHTLY, more
 
 # Takes no arguments, and seconds.
 COMMANDS = sorted(set(cli.commands) - {"doctor"})
-VALUES, MIXES = 600 if NIGHTLY else 30, more(12)
+VALUES, MIXES = 600 if NIGHTLY else 20, more(12)
 
 each_command = pytest.mark.parametrize("name", COMMANDS)
 

@@ -244,14 +244,14 @@ def test_work_in_threads_is_that_in_a_row() -> None:
     """Programs, designs, audits and proofs of different kinds at once; one problem many times."""
     rng = np.random.default_rng(0)
     shared = majority.gamma_problem(dpopt.Majority(21, 0.2, 4), [1.0] * 11)
-    problems = [*(random_program(seed).problem() for seed in range(30)), *[shared] * 8]
+    problems = [*(random_program(seed).problem() for seed in range(12)), *[shared] * 4]
     problems += [case.build() for case in ZOO]
     jobs: list[Callable[[], object]] = [
         lambda program=program: solve(program).x.tobytes() for program in problems
     ]
-    for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2), (21, 0.1)):
+    for voters, epsilon in ((3, 0.1), (5, 0.4), (11, 0.2)):
         jobs.append(lambda k=voters, e=epsilon: dpopt.design(dpopt.Majority(k, e, k / 3)).table)
-    for records, categories in ((9, 2), (20, 3), (50, 4)):
+    for records, categories in ((9, 2), (20, 3)):
         jobs.append(
             lambda n=records, k=categories: dpopt.design(dpopt.RevealOrObscure(n, k, 0.5)).table
         )
@@ -268,7 +268,7 @@ def test_work_in_threads_is_that_in_a_row() -> None:
     jobs.append(lambda: smoothed.smoothed_delta(mechanism, 0.5, [[0.4, 0.6], [0.7, 0.3]]).log_delta)
     alone = [job() for job in jobs]
     with ThreadPoolExecutor(8) as pool:
-        for _ in range(3):
+        for _ in range(2):
             assert list(pool.map(lambda job: job(), jobs)) == alone
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import dpopt
 from dpopt import DpoptError, ParameterError, lp, privacy, roo, smoothed
-from tests.robustness.hostile import NEVER, VALUES, values_for
+from tests.robustness.hostile import EXTREME, NEVER, REFUSED, VALUES, values_for
 from tests.robustness.registry import (
     BY_FUNCTION,
     BY_NAME,
@@ -114,24 +114,6 @@ LEGAL = {
 }
 
 
-# Refused wherever a parameter has the name.
-_SIZE = {"-1", "0.5", "1.5", "inf"}
-REFUSED = {
-    "epsilon": {"-1", "inf", "True", "negatives"},
-    "delta": {"-1", "1.5", "2**63", "inf", "True"},
-    "slack": {"-1", "1.5", "inf"},
-    "tolerance": {"0", "-1", "inf"},
-    **dict.fromkeys(
-        ("inputs", "outputs", "records", "categories", "classes", "drawn", "folds"), _SIZE
-    ),
-    "workers": {"0", *_SIZE},
-    "answered": {"-1", "0.5", "inf"},
-    "rule": {"text", "None", "1.5"},
-    "objective": {"1.5", "text of a number"},
-    "trained_once": {"0", "1.5", "text"},
-    "kernel": {"empty list", "no distributions", "infs"},
-    "weights": {"empty list", "infs"},
-}
 # Words of a refusal where they are not the parameter's own: what it is made into, or counted as.
 CALLED = {
     **dict.fromkeys(("intervals", "text"), ("prior",)),
@@ -151,8 +133,6 @@ CALLED = {
     "size": ("counts",),
     "population": ("successes",),
 }
-# So far from all others that something that is computed from them may end first.
-EXTREME = {"least", "largest", "largests", "2**63", "10**400", "huge fraction"}
 
 
 def unnumbered(argument: str) -> str:

@@ -45,17 +45,6 @@ def test_lower_bound_is_the_maximum_over_all_d_and_j() -> None:
         assert again == pytest.approx(found.value, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "epsilon"), [(2, 3, 1.0), (5, 3, 0.5), (8, 4, 1.0), (12, 3, 0.7), (9, 2, 0.4)]
-)
-def test_no_sampler_beats_the_lower_bound(n: int, k: int, epsilon: float) -> None:
-    best = dpopt.design(dpopt.BestSampler(n, k, epsilon))
-    bound = accuracy.lower_bound(roo.RooSetting(n, k, epsilon)).value
-    assert bound <= best.worst_case * (1 + 1e-9)
-    if n * epsilon >= 6 and k >= 3:
-        assert best.worst_case == pytest.approx(bound, rel=1e-6)
-
-
 def test_lower_bound_of_large_settings() -> None:
     """With real d and j the bound is max over x of (k / (n epsilon)) x / (1 + e^(x/2))^2."""
     x = np.linspace(0.5, 3, 100_001)
@@ -156,22 +145,6 @@ def test_expected_output_agrees_with_conditional_binomials(
     differences, mean = direct(sampler, p)
     assert found.mean_obscuring == pytest.approx(mean, rel=1e-9, abs=1e-13)
     assert found.difference == pytest.approx(differences, rel=1e-7, abs=1e-13)
-
-
-def test_expected_output_agrees_with_draws() -> None:
-    rng = np.random.default_rng(5)
-    p = np.arange(1, 11) / 55
-    sampler = dpopt.design(dpopt.RevealOrObscure(1000, 10, 0.1))
-    found = accuracy.expected_output(sampler, p)
-    counts = rng.multinomial(1000, p, size=200_000)
-    q = np.array([sampler.obscuring(m) for m in range(101)])[counts.min(axis=1)]
-    for values, known in [
-        (q, found.mean_obscuring),
-        *((q * (0.1 - counts[:, y] / 1000), found.difference[y]) for y in range(10)),
-    ]:
-        error = values.std() / math.sqrt(values.size)
-        assert abs(values.mean() - known) < 5 * error
-        assert error < 0.1 * abs(known)
 
 
 def test_expected_output_of_many_records_is_between_bonferronis_bounds() -> None:

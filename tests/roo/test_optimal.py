@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.stats import multinomial
 
@@ -81,77 +80,6 @@ def test_the_certificate_is_true_of_all_neighbours(
     assert sampler.certificate.constraints == 2 * len(sampler.setting.domain.neighbours)
     assert sampler.guarantee.epsilon == epsilon
     assert -1e-12 <= sampler.gap < 2e-6
-
-
-def over_all_data_sets(
-    n: int, k: int, epsilon: float, weights: npt.NDArray[np.float64] | None
-) -> float:
-    """The optimum over every K(y | x), x in [k]^n in order: worst case, or a weighted mean."""
-    data = list(product(range(k), repeat=n))
-    number = {x: i for i, x in enumerate(data)}
-    size = len(data) * k
-    rows = []
-    for x, i in number.items():
-        for place, category in product(range(n), range(k)):
-            j = number[(*x[:place], category, *x[place + 1 :])]
-            if i != j:
-                rows += [(j * k + y, i * k + y) for y in range(k)]
-    count = len(rows)
-    after, before = np.array(rows).T
-    index = np.tile(np.arange(count), 2)
-    values = np.repeat([1.0, -math.exp(epsilon)], count)
-    private = sp.csr_array(
-        (values, (index, np.concatenate([after, before]))), (count, 2 * size + 1)
-    )
-    empirical = np.array([[x.count(y) / n for y in range(k)] for x in data]).ravel()
-    eye = sp.eye_array(size)
-    short = sp.hstack([-eye, -eye, sp.csr_array((size, 1))])
-    sums = sp.kron(sp.eye_array(len(data)), np.ones((1, k)))
-    worst = sp.hstack([sp.csr_array(sums.shape), sums, -np.ones((len(data), 1))])
-    cost = np.zeros(2 * size + 1)
-    if weights is None:
-        cost[-1] = 1.0
-    else:
-        cost[size:-1] = np.repeat(weights, k)
-    answer = linprog(
-        cost,
-        A_ub=sp.vstack([private, short, worst]),
-        b_ub=np.concatenate([np.zeros(count), -empirical, np.zeros(len(data))]),
-        A_eq=sp.hstack([sums, sp.csr_array((len(data), size + 1))]),
-        b_eq=np.ones(len(data)),
-        bounds=(0, 1),
-    )
-    assert answer.success
-    return float(answer.fun)
-
-
-TINY = [(1, 2), (3, 2), (5, 2), (1, 3), (2, 3), (4, 3), (3, 4)]
-
-
-@pytest.mark.parametrize(("n", "k"), TINY)
-def test_no_sampler_that_tells_categories_apart_does_better(n: int, k: int) -> None:
-    for epsilon in (0.2, 1.0):
-        sampler = best_sampler(n, k, epsilon)
-        free = over_all_data_sets(n, k, epsilon, None)
-        assert sampler.value == pytest.approx(free, abs=3e-9)
-        assert sampler.bound == pytest.approx(free, abs=1e-9)
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
-def test_nor_on_average(alpha: float) -> None:
-    for n, k in TINY:
-        weights = []
-        for x in product(range(k), repeat=n):
-            # E of the product of P(x_i), by the moments of the Dirichlet distribution.
-            rising = [prod(alpha + i for i in range(x.count(y))) for y in range(k)]
-            weights.append(prod(rising) / prod(k * alpha + i for i in range(n)))
-        assert sum(weights) == pytest.approx(1.0)
-        sampler = best_sampler(n, k, 0.6, objective="mean", prior=alpha)
-        free = over_all_data_sets(n, k, 0.6, np.array(weights))
-        assert sampler.value == pytest.approx(free, abs=1e-9)
-        assert sampler.value == pytest.approx(sampler.mean, abs=1e-15)
-        assert sampler.bound == pytest.approx(free, abs=1e-9)
 
 
 def test_the_prior_of_histograms() -> None:
@@ -223,18 +151,6 @@ def test_fixed_is_the_least_over_all_orders_of_the_categories(
     output = incidence(sampler.setting.domain, pmf) @ sampler.kernel
     assert output.sum() == pytest.approx(1.0)
     assert distance(output, pmf) == pytest.approx(sampler.value, abs=1e-12)
-
-
-@pytest.mark.parametrize("k", [2, 3, 7, 40])
-def test_one_record_is_randomised_response(k: int) -> None:
-    for epsilon in (0.1, 1.0, 3.0):
-        sampler = best_sampler(1, k, epsilon)
-        expected = (k - 1) / (math.exp(epsilon) + k - 1)
-        assert sampler.value == pytest.approx(expected, abs=2e-9)
-        counts = [0] * (k - 1) + [1]
-        pmf = sampler.output_distribution(counts)
-        assert pmf[-1] == pytest.approx(1 - expected, abs=2e-9)
-        np.testing.assert_allclose(pmf[:-1], (expected / (k - 1)), atol=2e-9)
 
 
 def test_two_records_of_two_categories() -> None:
@@ -312,28 +228,6 @@ def test_among_the_optima_the_mean_is_least() -> None:
     assert sampler.mean < 1.1 * best
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "epsilon", "pmf"),
-    [
-        (5, 1.0, (0.6, 0.4)),
-        (6, 0.3, (0.9, 0.1)),
-        (10, 0.5, (0.5, 0.3, 0.2)),
-        (9, 1.0, (0.7, 0.2, 0.1)),
-        (40, 1.0, (0.5, 0.3, 0.2)),
-        (12, 0.1, (0.4, 0.3, 0.2, 0.1)),
-    ],
-)
-def test_fixed_is_as_good_as_its_program(n: int, epsilon: float, pmf: tuple[float, ...]) -> None:
-    """The least of the means among the optima gives nothing of the optimum away."""
-    sampler = best_sampler(n, len(pmf), epsilon, objective="output", distribution=pmf)
-    assert -1e-12 <= sampler.gap <= 5e-9
-    problem = sampler.setting.problem()
-    problem.minimise({"below": 1.0})
-    found = solve(problem, "cvxpy")
-    assert sampler.value == pytest.approx(found.objective, abs=5e-9)
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_hundred_records_of_three_categories() -> None:
@@ -380,12 +274,12 @@ def test_draws_follow_the_certified_weights() -> None:
     sampler = best_sampler(6, 4, 0.8)
     counts = roo.Tally.of_counts([0, 3, 1, 2], 4)
     rng = np.random.default_rng(5)
-    drawn = Counter(sampler.simulate(counts, rng) for _ in range(20_000))
-    shares = [drawn[category] / 20_000 for category in range(4)]
+    drawn = Counter(sampler.simulate(counts, rng) for _ in range(8_000))
+    shares = [drawn[category] / 8_000 for category in range(4)]
     weights = sampler.setting.output_weights(sampler.table, counts)
     assert sum(weights) == sampler.table.total
     expected = [float(Fraction(weight, sum(weights))) for weight in weights]
-    np.testing.assert_allclose(shares, expected, atol=0.015)
+    np.testing.assert_allclose(shares, expected, atol=0.02)
     np.testing.assert_allclose(sampler.output_distribution([0, 3, 1, 2]), expected)
     assert {sampler.release(counts) for _ in range(300)} == {0, 1, 2, 3}
     with pytest.raises(ParameterError, match="7 records"):
@@ -400,64 +294,6 @@ def test_extreme_epsilons() -> None:
         blind = best_sampler(6, 3, epsilon)
         np.testing.assert_allclose(blind.kernel, 1 / 3, atol=1e-5)
         assert blind.certificate.slack >= 0
-
-
-@pytest.mark.parametrize(
-    ("pmf", "n", "epsilon"),
-    [
-        ((0.7, 0.3), 4, 0.5),
-        ((0.5, 0.5), 3, 1.0),
-        ((0.6, 0.3, 0.1), 3, 0.7),
-        ((0.2, 0.2, 0.6), 2, 2),
-    ],
-)
-def test_the_mean_under_one_distribution_is_the_least_over_all_orders(
-    pmf: tuple[float, ...], n: int, epsilon: float
-) -> None:
-    # Variables: K(y | x) of all samplers, its shortfall below c / n, and the largest mean t.
-    k = len(pmf)
-    data = list(compositions(n, k))
-    size, place = len(data) * k, {x: i * k for i, x in enumerate(data)}
-    upper, right = [], []
-    for x in data:
-        for moved in neighbours(x):
-            for y in range(k):
-                row = np.zeros(2 * size + 1)
-                row[place[moved] + y], row[place[x] + y] = 1.0, -math.exp(epsilon)
-                upper.append(row)
-                right.append(0.0)
-        for y in range(k):
-            row = np.zeros(2 * size + 1)
-            row[place[x] + y] = row[size + place[x] + y] = -1.0
-            upper.append(row)
-            right.append(-x[y] / n)
-    for order in permutations(pmf):
-        row = np.zeros(2 * size + 1)
-        for x in data:
-            row[size + place[x] : size + place[x] + k] = multinomial.pmf(x, n, order)
-        row[-1] = -1.0
-        upper.append(row)
-        right.append(0.0)
-    sums = np.zeros((len(data), 2 * size + 1))
-    for i in range(len(data)):
-        sums[i, i * k : (i + 1) * k] = 1.0
-    answer = linprog(
-        np.append(np.zeros(2 * size), 1.0),
-        np.array(upper),
-        np.array(right),
-        sums,
-        np.ones(len(data)),
-        bounds=(0, 1),
-    )
-    found = best_sampler(n, k, epsilon, objective="mean", distribution=pmf)
-    assert found.value == pytest.approx(answer.fun, abs=1e-8)
-    assert 0 <= found.gap < 1e-8
-    mean = sum(
-        multinomial.pmf(x, n, pmf)
-        * np.abs(found.output_distribution(x) - np.array(x) / n).sum() / 2
-        for x in data
-    )  # fmt: skip
-    assert found.value == pytest.approx(mean, abs=1e-12)
 
 
 def test_the_output_needs_a_distribution_and_the_worst_case_has_none() -> None:

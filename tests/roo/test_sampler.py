@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 import dpopt
 from dpopt import roo
 
-DRAWS = 20_000
+DRAWS = 8_000
 FALSE_ALARM = 1e-9
 Maker = Callable[[int, int, float], Any]
 

@@ -146,16 +146,6 @@ def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> N
     assert_hidden(caught.value)
 
 
-def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "records.parquet"
-    pl.DataFrame({"category": np.arange(10_000) % 7}).write_parquet(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:4] + bytes(100) + whole[104:])
-    with pytest.raises(ParameterError, match="cannot be read") as caught:
-        tally_file(path, "category", 7)
-    assert_hidden(caught.value)
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from dpopt.privacy.plain import fingerprint
 from dpopt.privacy.saved import read_sealed, seal
 from dpopt.shape import _parameters, _proved, _subject, made
 from dpopt.table import Table
-from tests.robustness.hostile import NEVER, VALUES, sample
+from tests.robustness.hostile import EXTREME, NEVER, REFUSED, VALUES, sample
 
 Kind = type[Any]
 BACKENDS = ("highs", "cvxpy")
@@ -44,6 +44,11 @@ _ALARM = 1e-6
 _DRAWS = 400
 # Places of a file, or units, that are changed one by one.
 _MOST_CHANGES = 40
+# What a refusal calls a parameter where it is not its own name.
+_CALLED = {
+    **{"distribution": "^p |distribution", "users": "^p |users"},
+    **{"input_names": "inputs", "output_names": "outputs", "priors": "prior"},
+}
 # By so many units a design is changed at most, until its proof refuses: a millionth of 2^62.
 _MOST_UNITS = 1 << 42
 
@@ -130,7 +135,7 @@ def is_number(annotation: object) -> bool:
 
 
 def refuses_hostile_values(kind: Kind) -> None:
-    """A value for any parameter is refused in one sentence, or taken and kept in its file."""
+    """A value for any parameter is refused in one sentence that names it, or kept in its file."""
     example, wrong = kind.example(), []
     annotations = get_type_hints(kind)
     for name in _parameters(kind):
@@ -142,10 +147,13 @@ def refuses_hostile_values(kind: Kind) -> None:
                     json.dumps(taken.to_dict(), allow_nan=False)
             except DpoptError as error:
                 says_one_sentence(error)
+                if what not in EXTREME and not re.search(_CALLED.get(name, name), str(error)):
+                    wrong.append(f"{name} = {what}: refused by {error}")
             except Exception as error:  # noqa: BLE001
                 wrong.append(f"{name} = {what}: {type(error).__name__}: {error}")
             else:
-                if is_number(annotations[name]) and what in NEVER:
+                never = NEVER if is_number(annotations[name]) else set()
+                if what in never | REFUSED.get(name, set()):
                     wrong.append(f"{name} = {what}: taken")
     assert not wrong, "\n".join(wrong)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,6 @@ from dpopt import (
     Status,
 )
 from dpopt.shape import made
-from tests.cli.running import run
 
 # Between a value and its bound, in floats.
 ROUNDING = 1e-8
@@ -142,25 +140,3 @@ def test_a_closed_form_has_nothing_to_stop() -> None:
     assert (found.table, found.status) == (full.table, None)
     path = dpopt.Kernel("absolute", 1.0, inputs=9, graph="path")
     assert dpopt.design(path, stop_at_gap=0.5).value == dpopt.design(path).value
-
-
-ASKED = ["majority", "--voters", "51", "--epsilon", "0.1", "--allowance", "3"]
-
-
-def test_the_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    full = full_majority(51, "mean")
-    for gap in (1e-3, 1e-6):
-        code, out, _ = run([*ASKED, "--stop-at-gap", str(gap), "--json"], capfd)
-        told = json.loads(out)
-        assert code == 0
-        assert told["verdict"] == "private"
-        assert full.value - gap - ROUNDING <= told["value"] <= full.value + ROUNDING
-        assert told["bound"] >= full.value - ROUNDING
-        assert told["gap"] == pytest.approx(told["bound"] - told["value"])
-    saved = str(tmp_path / "design.json")
-    code, out, _ = run([*ASKED, "--stop-at-gap", "0.01", "--save", saved], capfd)
-    lines = dict(line.split(maxsplit=1) for line in out.splitlines() if " " in line)
-    assert code == 0
-    assert lines["status"] == "gap"
-    assert 1e-6 < float(lines["gap"]) <= 0.01
-    assert dpopt.load(saved).private

@@ -79,13 +79,15 @@ def alone(path: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site, once for all processes; cells that have tests of their own are not run."""
+    """Build the site, once for all processes; only cells of the first pages are run."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     out, told = base / "site" / "pages", base / "site.log"
     with alone(base / "site.lock"):
         if not told.exists():
-            told.write_text(built("html", out, base / "run"), encoding="utf-8")
+            told.write_text(
+                built("html", out, base / "run", "guides/* findings/*"), encoding="utf-8"
+            )
     text = told.read_text(encoding="utf-8")
     assert text.endswith("[0]"), text
     return out

@@ -96,16 +96,6 @@ def test_every_database_without_replacement(n: int, drawn: int, m: int, epsilon:
     assert np.array_equal(by_order, found)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("drawn", "epsilon"), [(55, 0.5), (50, 1.0), (40, 0.0), (57, 3.0)])
-def test_sixty_records_of_three_categories(drawn: int, epsilon: float) -> None:
-    found, ratio = log_profile(60, drawn, 3, epsilon), oracles.exponential(epsilon)
-    rows = [row for row in oracles.compositions(60, 3) if sorted(row) == list(row)]
-    for row in rows[:: max(1, len(rows) * (60 - drawn) ** 2 // 3000)]:
-        value = float(found[index_of([row])[0]])
-        assert agrees(value, exact_delta(row, drawn, ratio)), row
-
-
 @pytest.mark.parametrize(
     ("n", "drawn", "m", "epsilon"),
     [

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpopt import ParameterError
 from dpopt.prob.histograms import histograms
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
 from tests import oracles
@@ -62,27 +61,3 @@ def test_a_kernel_is_read_back_by_histogram() -> None:
     assert not mechanism.kernel.flags.writeable
     assert mechanism.to_dict()["mechanism"] == "mine"
     assert mechanism.to_dict()["kernel"] == mechanism.kernel.tolist()
-
-
-@pytest.mark.parametrize(
-    ("kernel", "words"),
-    [
-        ([[1.0], [1.0]], "one row for each"),
-        ([[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]], "below 0"),
-        ([[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]], "sum is not 1"),
-    ],
-)
-def test_bad_kernels_are_refused(kernel: list, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        KernelMechanism(2, 2, kernel)  # pyright: ignore[reportArgumentType]
-
-
-def test_foreign_histograms_and_large_tables_are_refused() -> None:
-    for mechanism in (
-        SamplingHistogram(4, 2),
-        KernelMechanism(4, 2, np.ones((5, 1))),
-    ):
-        with pytest.raises(ParameterError, match="4 records over 2"):
-            mechanism.pmfs([[1, 2]])
-    with pytest.raises(ParameterError, match="table of distributions"):
-        SamplingHistogram(10**5, 10**4).pmfs([[1, 10**5 - 1]])

@@ -232,40 +232,6 @@ def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() ->
     assert alike.columns()["log10_delta"] == [None]
 
 
-def test_the_line_and_the_records_are_in_order() -> None:
-    found = sgd_profile([3, 1, 2, 2], 2, [1.0, 0.5], lowest=0, highest=4, rounded=False)
-    assert not found.values.flags.writeable
-    assert not found.log_delta.flags.writeable
-    rows = found.to_dict()["deltas"]
-    assert [row["epsilon"] for row in rows] == [1.0, 0.5]
-    assert rows[0]["log10_delta"] == found.log10_delta[0]
-    line = found.plot().lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), [0.5, 1.0])
-    np.testing.assert_array_equal(line.get_ydata(), found.log10_delta[::-1])
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"values": []}, "values has shape"),
-        ({"values": [0.5, 1]}, "no integer"),
-        ({"values": [1 << 50, 1]}, "2\\^40"),
-        ({"values": [129, 1]}, "values holds 129"),
-        ({"drawn": 4}, "drawn"),
-        ({"epsilons": -1.0}, "epsilons"),
-        ({"epsilons": 701.0}, "epsilons"),
-        ({"lowest": 5}, "values holds"),
-        ({"values": [-127], "drawn": 1, "highest": -127}, "highest"),
-        ({"highest": 1 << 17}, "highest"),
-        ({"neighbours": "some"}, "neighbours"),
-    ],
-)
-def test_bad_input_is_named(change: dict[str, object], words: str) -> None:
-    arguments: dict[str, object] = {"values": [0, 1, 2], "drawn": 2, "epsilons": 1.0, **change}
-    with pytest.raises(ParameterError, match=words):
-        sgd_profile(**arguments)  # type: ignore[arg-type]
-
-
 def test_distributions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"2\^1000 batches"):
         batch_distribution(np.zeros(2000, dtype=int), 1000)

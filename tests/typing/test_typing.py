@@ -25,8 +25,13 @@ PROGRAMS = {
 @pytest.mark.parametrize(
     "command",
     [
-        ["-m", "mypy", "--strict", "--cache-dir", "cache"],
-        pytest.param(["-m", "pyright", "--pythonpath", sys.executable], marks=pytest.mark.nightly),
+        *(
+            pytest.param(["-m", *checker], marks=pytest.mark.nightly)
+            for checker in (
+                ("mypy", "--strict", "--cache-dir", "cache"),
+                ("pyright", "--pythonpath", sys.executable),
+            )
+        ),
         ["-W", "error"],
     ],
     ids=["mypy", "pyright", "run"],

@@ -1,0 +1,341 @@
+"""What does not fit together is refused in one sentence that names what does not.
+
+Single values of a wrong kind are tried by robustness/test_public_fuzz.py for every public callable
+and by shape/checks.py for every setting. Here stand limits, and arguments that contradict others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dpopt
+from dpopt import ParameterError, Problem, ballots, composition, lp, majority, smoothed, table
+from dpopt.privacy import composed
+from tests.kernel.test_symmetry import ring
+
+NAN, INF = math.nan, math.inf
+
+
+def kernel(**changed: Any) -> dpopt.Kernel:
+    return dpopt.Kernel(**{"loss": np.eye(3), "epsilon": 1.0, **changed})
+
+
+def on_a_ring(symmetry: Any, **changed: Any) -> dpopt.Kernel:
+    return dpopt.Kernel(**{"loss": ring(4), "epsilon": 1.0, "symmetry": symmetry, **changed})
+
+
+def rows(*block: Any) -> dpopt.Kernel:
+    return kernel(constraints=[block])
+
+
+def program() -> Problem:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_variables("y", 1, lower=0.0, upper=1.0)
+    problem.add_variables("K", (3, 4), lower=0.0, upper=1.0)
+    problem.add_rows("budget", {"x": [[1.0, 1.0]]}, upper=1.5)
+    problem.maximise({"x": [1.0, 1.0]})
+    return problem
+
+
+def add(matrix: Any, **limits: Any) -> None:
+    """Add rows to a program, which are refused and leave it as it is."""
+    unchanged(lambda p: p.add_rows("r", matrix, **limits))
+
+
+def over(matrix: Any) -> None:
+    add({"K": matrix}, upper=1.0)
+
+
+def private(**changed: Any) -> None:
+    unchanged(lambda p: p.add_private(**{"name": "r", "variable": "K", "epsilon": 1.0, **changed}))
+
+
+def unchanged(change: Any) -> None:
+    problem = program()
+    try:
+        change(problem)
+    finally:
+        assert (list(problem.variables), list(problem.blocks)) == (["x", "y", "K"], ["budget"])
+        assert lp.solve(problem).objective == pytest.approx(1.5, abs=1e-9)
+
+
+def constraints(K: Any, epsilon: Any = 1.0, *more: Any, **how: Any) -> None:
+    dpopt.privacy_constraints(K, epsilon, *more, **how)
+
+
+def adaptive(*pair: Any, releases: Any = 1) -> None:
+    composition.adaptive_delta([pair], releases, 1.0)
+
+
+def sgd(**changed: Any) -> None:
+    smoothed.sgd_profile(**{"values": [0, 1, 2], "drawn": 2, "epsilons": 1.0, **changed})
+
+
+K3, S3 = cp.Variable((3, 3)), table.SortedHistograms(3, 3)
+MEAN = smoothed.SamplingHistogram(5, 4)
+
+# By what is called: EXPRESSION -> WORDS of the refusal.
+REFUSED = {
+    "settings": """
+dpopt.Noise(101, 1.0, 1e-3) -> sensitivity is 101
+dpopt.Noise(900, 0.05) -> sensitivity is 900
+dpopt.Noise(1, 1.0, 1e-300) -> delta is
+dpopt.Noise(1, 1.0, 0.0, [1, 0]) -> loss
+dpopt.Noise(1, 1.0, 0.0, [1, 1]) -> loss
+dpopt.Noise(1, 1.0, 0.0, [0]) -> loss
+dpopt.Noise(2, 1.0, 0.1, "squared", 2) -> releases is 2
+dpopt.Noise(1, 1.0, 0.0, "squared", 2) -> releases is 2
+dpopt.Plurality(6, 3, 1e9) -> epsilon is
+dpopt.Plurality(6, 3, 1.0, prior="dirichlet:0") -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="beta:1,1") -> prior is
+dpopt.Plurality(400, 10, 1.0) -> permute-and-flip
+dpopt.Plurality(400, 10, 1.0, rule="ladder") -> permute-and-flip
+dpopt.design(dpopt.Majority(3, 1e-9, 1)) -> double precision
+VotePrior.of("dirichlet", 3) -> prior is
+VotePrior.of("dirichlet:1,2", 3) -> prior is
+VotePrior.of("dirichlet:1e7", 3) -> prior is
+VotePrior.of("uniform:1", 3) -> prior is
+VotePrior.of("point:1", 3) -> prior is
+audit_rule("ladder", 252, 10, 0.5) -> all sorted histograms of 252 ballots
+""",
+    "kernels": """
+kernel(loss="absolute") -> inputs is None and loss is 'absolute'
+kernel(loss="absolute", inputs=2**22 + 1) -> at most 4194304
+kernel(loss="hamming", inputs=4) -> shape is None and loss is 'hamming'
+kernel(loss="hamming", shape=(10**9,) * 50) -> which makes about 1e+450
+kernel(loss="hamming", shape=(1, 1)) -> shape is (1, 1), which makes 1 words
+kernel(loss="hamming", shape=(2, 2), inputs=3) -> makes 4 words of 3 inputs
+kernel(loss="hamming", shape=(2, 2), outputs=3) -> outputs is 3 and shape
+kernel(loss="absolute", inputs=3, graph="grid") -> shape is None
+kernel(inputs=4) -> inputs is 4 and loss a table of shape (3, 3)
+kernel(loss=[[1.0, 1e101], [0.0, 0.0]]) -> above 1e+100
+kernel(epsilon=601.0) -> epsilon is 601
+kernel(graph=[(1, 1)]) -> two different inputs
+kernel(graph="hamming", shape=(2, 2)) -> makes 4 words of 3 inputs
+kernel(graph="path", shape=(3,)) -> belongs to the graphs 'grid' and 'hamming'
+kernel(prior=[0.5, 0.5]) -> prior has shape
+kernel(prior=[1, 1, 1], objective="worst-case") -> belongs to objective 'mean'
+kernel(invariant=[0.5, 0.6, 0.7]) -> invariant sums to 1.8
+kernel(invariant=([[1.0, 0.0]], [[0.5, 0.5, 0.0]])) -> invariant has shapes
+kernel(loss=np.ones((3, 2)), invariant=[0.2, 0.3, 0.5]) -> as many outputs as inputs
+kernel(constraints="near.json") -> read_constraints
+kernel(loss=np.zeros((150, 150)), delta=0.1).problem() -> at most 2,000,000
+rows("a", np.ones((1, 8)), 0.0, 1.0) -> has shape (1, 8)
+rows("a", [[0, 3, 0]], [1.0], [0.5], [None]) -> constraints 'a' hold input 3
+rows("a", [[0, 0, 3]], [1.0], [0.5], [None]) -> constraints 'a' hold output 3
+rows("a", [[1, 0, 0]], [1.0], [0.5], [None]) -> of a row that has no limits
+rows("a", [[0, 0]], [1.0], [0.5], [None]) -> places of rows 'a' have shape
+rows("a", [[0, 0, 0]], [NAN], [0.5], [None]) -> coefficients of rows 'a'
+rows("a", [[0, 0, 0]], [1.0, 2.0], [0.5], [None]) -> one for each place
+rows("a", [[0, 0, 0]], [1.0], [0.5], 0.7) -> upper of rows 'a' is 0.7
+rows("a", [[0, 0, 0]], [1.0], [0.5], []) -> 1 lower and 0 upper
+rows("", [[0, 0, 0]], [1.0], [None], [0.5]) -> name of constraints is ''
+rows("privacy", np.ones((1, 9)), 0.0, 1.0) -> constraints holds the name 'privacy'
+on_a_ring("round") -> symmetry is 'round'; it must be one of none, auto
+on_a_ring([]) -> symmetry is []; it must be a name
+on_a_ring([([0, 1, 2], [0, 1, 2, 3])]) -> a permutation of 0..3
+on_a_ring([([0, 1, 2, 3], [0.0, 1, 2, 3])]) -> a permutation of 0..3
+on_a_ring([([0, 1, 1, 3], [0, 1, 2, 3])]) -> a permutation of 0..3
+on_a_ring([([0, 1, 2, 4], [0, 1, 2, 3])]) -> a permutation of 0..3
+on_a_ring([([1, 0, 2, 3], [0, 1, 2, 3])]) -> the pair (0, 0) to (1, 0), and loss is 0 at the first
+on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> which are none in graph
+on_a_ring("cyclic", graph="path") -> 'cyclic' maps the neighbours
+on_a_ring("cyclic", prior=[1, 2, 1, 2]) -> prior gives them different weights
+on_a_ring("reflection", invariant=([[1.0, 0, 0, 0]], [[0.4, 0.2, 0.2, 0.2]])) -> not keep invariant
+on_a_ring("hamming") -> 'hamming' without a shape
+on_a_ring("cyclic", loss=ring(4)[:, :3]) -> 4 inputs and 3 outputs
+on_a_ring("cyclic", loss="absolute", inputs=100_000, graph="cycle") -> not known to keep the loss
+""",
+    "tables that are certified": """
+dpopt.certify([[0.5, 0.5]], 1.0) -> at least 2 inputs
+dpopt.certify([[0.5, NAN], [0.5, 0.5]]) -> kernel holds nan for input 0 and output 1
+dpopt.certify([[0.5, 0.4], [0.5, 0.5]]) -> row of input 0 sums to 0.9
+dpopt.certify([[1.5, -0.5], [0.5, 0.5]]) -> row of input 0 has -0.5 of negative probability
+dpopt.certify({"a": [0.5, 0.5], "b": [0.5, "x"]}) -> column 'b' that is no list of numbers
+dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> output 0 twice
+dpopt.certify({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}) -> write 0 if it is
+dpopt.certify(cp.Variable((2, 2))) -> has no value; solve its problem first
+dpopt.certify("no-such.csv") -> no such file
+dpopt.certify("table.xlsx") -> a table is a file that ends in .csv
+dpopt.certify(dpopt.design(dpopt.RevealOrObscure.example()), delta=0.1) -> is asked for
+dpopt.certify(dpopt.design(dpopt.SmoothFloor.example()), epsilon=1.0, delta=None) -> is asked for
+dpopt.certify(dpopt.design(dpopt.Mollifier.example()), delta=0.1) -> is asked for
+dpopt.certify(dpopt.design(dpopt.Majority.example()), graph="path") -> which is no table
+dpopt.certify(dpopt.design(dpopt.Majority.example()), epsilon=1.0) -> which is no table
+""",
+    "programs": """
+unchanged(lambda p: p.add_variables("z", 2, lower=[0.0, 2.0], upper=1.0)) -> entry 1
+unchanged(lambda p: p.add_variables("z", 2, lower=1.0, upper=0.0)) -> lower
+unchanged(lambda p: p.add_variables("z", 2, lower=INF, upper=INF)) -> lower
+unchanged(lambda p: p.minimise([1.0, 1.0, 1.0])) -> objective
+unchanged(lambda p: p.minimise({"x": [1.0, INF]})) -> objective of 'x'
+unchanged(lambda p: p.minimise({"z": 1.0})) -> 'z'
+add([[1.0]], upper=1.0) -> 'r' have 1 columns
+add({"x": [[1.0]]}, upper=1.0) -> 'x' has shape (1, 1)
+add(make_rows([[1.0]], upper=1.0)) -> 'r' have 1 columns
+add(lp.Rows(sp.csr_array([[NAN] * 15]), np.zeros(1), np.ones(1))) -> matrix
+add({"x": [[1.0, 1.0]]}) -> lower and upper
+add(make_rows([[1.0] * 15], upper=1.0), upper=1.0) -> lower and upper
+add({"x": [[1.0, 1.0]]}, lower=2.0, upper=1.0) -> lower is 2
+add({"x": [[1.0, INF]]}, upper=1.0) -> matrix
+add({"x": [[1.0, 1.0]]}, upper=NAN) -> upper
+add({"z": [[1.0]]}, upper=1.0) -> 'z'
+add({"x": np.eye(2), "y": [[1.0]]}, upper=1.0) -> rows 'r'
+add({"x": [[1.0, 1.0]]}, lower=INF) -> lower
+over({(0, 4): 1.0}) -> 'K' has no entry (0, 4); its shape is (3, 4)
+over({(-1, 0): 1.0}) -> 'K' has no entry (-1, 0)
+over({3: 1.0}) -> 'K' has no entry 3
+over({(0, 0): [1.0, 2.0]}) -> 'K'
+over({(0, 0): NAN}) -> matrix holds a value that is not finite
+over([{(0, 0): 1.0}, 5]) -> row 1 for 'K' is 5
+over(np.ones((4, 3))) -> the matrix for 'K' has shape (4, 3); it must be (12,) or (3, 4)
+over(np.ones((2, 4, 3))) -> shape (2, 4, 3)
+over(np.ones(11)) -> shape (11,)
+over(sp.csr_array(np.ones((2, 11)))) -> shape (2, 11)
+private(graph=[(1, 1)]) -> 'r': graph holds the edge (1, 1)
+private(graph=[(0, 4)]) -> 'r': graph holds the edge (0, 4)
+private(graph="grid", shape=(3, 2)) -> 'r': shape is
+private(shape=(2, 2)) -> 'r': shape is
+private(form="shifted") -> form of 'r' is 'shifted'
+private(form="columns", graph="path") -> form of 'r' is 'columns'
+private(form="columns", delta=0.1) -> form of 'r' is 'columns'
+private(variable="Q") -> no variable named 'Q'
+private(variable="x") -> 'r' are over 'x', which has shape (2,)
+private(name="budget") -> name is 'budget'
+constraints(np.eye(3)) -> cvxpy Variable or affine
+constraints(cp.Variable(3)) -> K has shape (3,)
+constraints(cp.square(K3)) -> affine
+constraints(cp.Constant(np.eye(3))) -> affine
+constraints(cp.Variable((2, 2), complex=True)) -> complex
+constraints(K3, cp.Parameter(2)) -> scalar cvxpy Parameter
+constraints(K3, cp.Variable()) -> scalar cvxpy Parameter
+constraints(K3, 1.0, 0.0, [[0, 0]]) -> edge (0, 0)
+constraints(K3, 1.0, 0.0, "path", form="columns") -> form is 'columns'
+constraints(K3, 1.0, 0.1, form="columns") -> form is 'columns'
+constraints(K3, form="shifted") -> form is 'shifted'
+constraints(K3, shape=(3,)) -> shape is
+constraints(cp.Variable((200, 200)), form="edges") -> 7960000 privacy rows
+""",
+    "integers and their inputs": """
+Table(Graph(1, 2), (0, 0), 0) -> total must
+Table(Graph(1, 2), (-1, 0), -1) -> total must
+Table(Graph(1, 2), (1, 1), 2.0) -> total must
+Table(Graph(1, 2), [1, 1], 2) -> weights must be a tuple of 2 integers
+Table(Graph(1, 2), (1, 1, 0), 2) -> weights must be a tuple of 2 integers
+Table(Graph(1, 2), (1.0, 1), 2) -> weights must be integers of at least 0
+Table(Graph(1, 2), (True, 1), 2) -> weights must be integers of at least 0
+Table(Graph(1, 2), (-1, 3), 2) -> weights must be integers of at least 0
+Table(Graph(1, 2), (1, 2), 2) -> weights of row 0 sum to 3
+Table(S3, (1,) * S3.size, 4) -> sum
+Table.read(S3, {}) -> table
+Table.read(S3, None) -> table
+Table.read(S3, {"total": "3"}) -> table
+Table.read(Graph(2, 2), {"total": "3", "weights": [["1", "1", "1"], ["3"]]}) -> other lengths
+rounded(Graph(2, 2), [1, 2, -1, 3]) -> negative
+rounded(Graph(2, 2), [1, 2, 0, 0]) -> all have probability 0
+polished(Graph(2, 2), np.array([0.5, 0.5]), Guarantee(1.0)) -> must hold 4 finite numbers
+polished(Graph(2, 2), np.array([0.5, INF] * 2), Guarantee(1.0)) -> must hold 4 finite numbers
+Graph(3, 3, [(0, 1), (1, 0)]) -> pairs is
+Graph(3, 3, np.array([0, 1])) -> pairs is
+Graph(5, 2).located(5) -> inputs
+Graph(5, 2).located([-1, 0]) -> inputs
+Graph(5, 2).located([[0]]) -> inputs
+Graph(5, 2).located([0.0]) -> inputs
+S3.located([4, -1, 0]) -> at least 0 and sum to 3
+S3.located([[3, 0, 0], [2, 0, 0]]) -> at least 0 and sum to 3
+S3.located([3, 0]) -> 3 integers for each query
+S3.located(3) -> 3 integers for each query
+S3.located([[[3, 0, 0]]]) -> 3 integers for each query
+S3.located([3.0, 0.0, 0.0]) -> 3 integers for each query
+Losses([0.0, 1.0], [1.0, -1.0]) -> weights is
+Losses([0.0, 1.0], [0.0, 0.0]) -> weights is
+Losses([0.0, 1.0], [1.0, NAN]) -> weights is
+Losses([[0.0, 1.0]]) -> costs has shape (1, 2); it must be finite numbers, shape (n,)
+Losses([0.0, INF]) -> costs is
+Losses(["a", "b"]) -> costs
+Losses([]) -> costs
+""",
+    "compositions and sampling": """
+adaptive([0.5, 0.5], [1.0]) -> pairs
+adaptive([0.5, 0.6], [0.5, 0.5]) -> pairs
+adaptive([0.5, 0.5], [0.5, 0.5], releases=0) -> releases
+optimal_composition(Guarantee(0.1), 2, 1.0) -> delta is
+optimal_composition(Guarantee(0.1), 2, 1e-301) -> delta is
+smoothed.KernelMechanism(2, 2, [[1.0], [1.0]]) -> one row for each
+smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]]) -> below 0
+smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]]) -> sum is not 1
+smoothed.KernelMechanism(4, 2, np.ones((5, 1))).pmfs([[1, 2]]) -> 4 records over 2
+smoothed.privacy_profile(MEAN, 1.0, (5, 5)) -> histogram
+smoothed.privacy_profile(MEAN, 1.0, (5, 4, 1)) -> histogram
+smoothed.privacy_profile(smoothed.SamplingHistogram(10**9, 10**8), 1.0) -> databases
+smoothed.smoothed_delta(MEAN, 1.0, [0.2, 1.2]) -> [0, 1]
+smoothed.smoothed_delta(MEAN, 1.0, [[0.2, 0.7]]) -> sum
+smoothed.smoothed_delta(MEAN, 1.0, [[0.2, 0.3, 0.5]]) -> categories
+smoothed.SamplingHistogram(10, 11) -> drawn is 11
+MEAN.pmfs([[1, 2]]) -> 5 records over 2
+smoothed.SamplingHistogram(10**5, 10**4).pmfs([[1, 10**5 - 1]]) -> table of distributions
+smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [1, 2]) -> composition
+smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [4, 2, -1]) -> composition
+smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [10, 0, 0]) -> composition
+sgd(values=[0.5, 1]) -> no integer
+sgd(values=[1 << 50, 1]) -> 2^40
+sgd(values=[129, 1]) -> values holds 129
+sgd(drawn=4) -> drawn
+sgd(epsilons=701.0) -> epsilons
+sgd(lowest=5) -> values holds
+sgd(values=[-127], drawn=1, highest=-127) -> highest
+sgd(highest=1 << 17) -> highest
+sgd(lowest=-30_000, highest=30_000) -> table of
+sgd(lowest=-30_000, highest=30_000, rounded=True) -> table of
+roo.rule_weights(roo.RooSetting(10**15, 3, 5e-324), "exact") -> 1,000,000 of the q_m
+roo.rule_weights(roo.RooSetting(10**15, 2, 1e-9), "journal") -> 1,000,000 of the q_m
+roo.rule_weights(roo.RooSetting(10**7, 2, 1e-8), "journal-repaired") -> 1,000,000 of the q_m
+roo.rule_weights(roo.RooSetting(10**15, 3, 1e-9), "conference") -> 1,000,000 of the q_m
+expected_error_weights(3, PointPrior((0.1, 0.2))) -> prior
+surrogate_weights(3, SamplePrior(np.full((3, 5), 0.5))) -> prior
+sampled_margins(3, PointPrior((0.1, 0.2)), np.random.default_rng(0)) -> prior
+expected_error_weights(3, UniformPrior(((0.0, 1e-8), (1.0 - 1e-8, 1.0)))) -> too narrow
+expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) -> too narrow
+dpopt.plurality.mode([], 1.0, labels=["Bern", "Basel"]) -> no records
+dpopt.plurality.mode(["Bern", "Genf"], 1.0, labels=["Bern", "Basel"]) -> none of the labels
+dpopt.plurality.mode([0, 0, 0], 1.0) -> no records
+dpopt.plurality.mode([[1, 2]], 1.0) -> counts has shape
+dpopt.plurality.mode([1, -2], 1.0) -> whole numbers
+""",
+}
+
+
+# What the expressions name.
+SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
+for _module in (ballots, composed, lp, majority, table):
+    SPACE |= vars(_module)
+
+
+def listed(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.strip().splitlines():
+        expression, _, words = line.rpartition(" -> ")
+        yield expression, words
+
+
+@pytest.mark.parametrize("group", REFUSED)
+def test_it_is_refused_in_one_sentence(group: str) -> None:
+    wrong = []
+    for expression, words in listed(REFUSED[group]):
+        try:
+            eval(expression, SPACE | globals())
+        except ParameterError as error:
+            text = str(error)
+            if words not in text or not re.fullmatch(r"[^\n]{1,400}\.", text):
+                wrong.append(f"{expression}: {text}")
+        else:
+            wrong.append(f"{expression}: taken")
+    assert not wrong, "\n".join(wrong)
