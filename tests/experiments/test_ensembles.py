@@ -53,7 +53,8 @@ def test_labels_designed_together_against_their_distribution_at_each_query(label
             shares.append(weights[label] / sum(weights))
     rows = {row["method"]: row for row in labels.tables["designed"].records}
     assert rows["designed"]["accuracy"] == pytest.approx(np.mean(shares), abs=1e-12)
-    assert rows["designed"]["accuracy"] > rows["gnmax"]["accuracy"] > rows["ladder"]["accuracy"]
+    rivals = [row["accuracy"] for way, row in rows.items() if way not in ("designed", "plurality")]
+    assert rows["designed"]["accuracy"] > max(rivals)
 
 
 @pytest.fixture(scope="module")
