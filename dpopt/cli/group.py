@@ -23,7 +23,7 @@ from dpopt.cli.categories import mode, sample
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
-from dpopt.cli.output import CLOSED, OutputError, abandon, refused
+from dpopt.cli.output import CLOSED, OutputError, abandon, escaped, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
 
@@ -108,7 +108,7 @@ def _progress() -> Iterator[None]:
                 bars(event)
             elif not long:
                 long.append(event.message)
-                click.echo(event.message, err=True)
+                click.echo(escaped(event.message), err=True)
 
         with reporting(tell):
             yield
@@ -149,7 +149,7 @@ def run(arguments: Sequence[str] | None) -> tuple[int, str]:
 
 def _sentence(message: str) -> str:
     """Return one sentence, whatever the library that refused had to say; arguments as options."""
-    sentence = " ".join(message.split())
+    sentence = escaped(" ".join(message.split()))
     if len(sentence) > _LONGEST:
         sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
     # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.

@@ -13,6 +13,7 @@ from dpopt._kinds import KINDS, described
 from dpopt.cli import answer
 from dpopt.cli.answer import Answer
 from dpopt.cli.options import Flag, help_of, parameters
+from dpopt.cli.output import escaped
 
 if TYPE_CHECKING:
     from dpopt.shape import Design
@@ -86,7 +87,7 @@ def _designed(
             mechanism.save(answer.save, even_if_not_private=even_if_not_private, proof=proof)
     answer.draw(mechanism.plot)
     for warning in said:
-        click.echo(f"Note: {warning.message}", err=True)
+        click.echo(escaped(f"Note: {warning.message}"), err=True)
     columns = lambda: mechanism.setting.columns(mechanism.table)  # noqa: E731
     answer.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
     try:
