@@ -394,14 +394,14 @@ class Ledger:
         """Return the identity of the file and its budget, checked."""
         rows = db.execute("SELECT identity, epsilon, delta FROM head LIMIT 2").fetchall()
         row: tuple[Any, ...] = rows[0] if len(rows) == 1 else ("", None, None)
-        identity, epsilon, delta = row
+        identity, *limit = row
         if not isinstance(identity, str) or not identity:
             raise self._refusal("its head is not one row with an identity")
-        if epsilon is None and delta is None:
+        if limit == [None, None]:
             return identity, None
-        if not _is_guarantee(epsilon, delta):
+        if not _is_guarantee(*limit):
             raise self._refusal("its budget is no guarantee")
-        return identity, Guarantee(epsilon, delta)
+        return identity, Guarantee(*limit)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:

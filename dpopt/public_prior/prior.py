@@ -165,7 +165,10 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
         raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         raise ParameterError("p holds a negative number, or one that is not finite.")
-    if np.any(np.abs(array.sum(axis=-1) - 1.0) > TOLERANCE):
+    # The sum of what is no distribution may be beyond all floats.
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=-1)
+    if np.any(np.abs(sums - 1.0) > TOLERANCE):
         raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
     return array
 
