@@ -63,7 +63,7 @@ def doctor(json: Flag = False) -> None:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
 
 
-@click.command()
+@click.command(short_help="Print the lines that let SHELL complete commands and options")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the lines that let SHELL complete dpopt's commands and options.

@@ -116,10 +116,11 @@ def _progress() -> Iterator[None]:
 
 def run(arguments: Sequence[str] | None) -> tuple[int, str]:
     """Return the exit code of ``dpopt`` with these arguments, and the sentence for its user."""
+    typed = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
+        code = cli.main(args=typed or ["--help"], prog_name="dpopt", standalone_mode=False)
     except click.ClickException as error:
-        return 2, _sentence(error.format_message())
+        return 2, f"{_sentence(error.format_message())}{_hint(error)}"
     except (BudgetError, ParameterError) as error:
         return 2, _sentence(str(error))
     except (InfeasibleError, SolverError) as error:
@@ -145,6 +146,14 @@ def run(arguments: Sequence[str] | None) -> tuple[int, str]:
         # What the verbs write says so itself; click writes its help to nowhere.
         return 5, f"{CLOSED}."
     return (code if isinstance(code, int) else 0), ""
+
+
+def _hint(error: click.ClickException) -> str:
+    """Return which option takes what was typed without one; nothing of other errors."""
+    # Errors of click's that are of another class are about options.
+    context = error.ctx if type(error) is click.UsageError else None
+    names = [] if context is None else [option.name for option in context.command.params]
+    return " An input is given by --input, or its counts by --counts." if "input" in names else ""
 
 
 def _sentence(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -109,7 +110,12 @@ _KNOWN_BY = {
 
 def _facts(found: Design) -> dict[str, Any]:
     """Return what is printed of a design above its table."""
-    facts, proof = found.summary(), found.certificate
+    facts, proof = dict[str, Any](), found.certificate
+    for name, number in found.summary().items():
+        facts[name] = number
+        if name == "value" and not math.isnan(number):
+            better = "larger" if found.setting.maximises else "smaller"
+            facts["value_is"] = f"better if {better}"
     if found.bound is not None:
         facts["bound_is"] = _KNOWN_BY[found.bound.how]
     facts["certificate"] = "none"
