@@ -135,11 +135,7 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
 
 
 def printable(name: str, text: str) -> str:
-    """Return a text if all its characters are printable: a terminal obeys some of the others.
-
-    Raises:
-        ParameterError: if one is not.
-    """
+    """Return a text if all its characters are printable: a terminal obeys some of the others."""
     if not text.isprintable():
         raise ParameterError(
             f"{name} holds the text {shown(text)}; it must have printable characters only."
