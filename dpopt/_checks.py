@@ -134,6 +134,15 @@ def integer(name: str, value: object, lower: int, upper: int | None = None) -> i
     return integer
 
 
+def printable(name: str, text: str) -> str:
+    """Return a text if all its characters are printable: a terminal obeys some of the others."""
+    if not text.isprintable():
+        raise ParameterError(
+            f"{name} holds the text {shown(text)}; it must have printable characters only."
+        )
+    return text
+
+
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``allowed``."""
     if not isinstance(value, str) or value not in allowed:

@@ -18,23 +18,29 @@ the same voters spend no more than these voters once, and others compose.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context
+from functools import cache
+from numbers import Number
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import BudgetError, ParameterError
 from dpopt._numbers import shown
 from dpopt._types import brief
+from dpopt.data.tally import Tally
 from dpopt.files import check_target, folder_to_disk, why_unread
 from dpopt.privacy.composed import allowed, room, simple
 from dpopt.privacy.guarantee import Guarantee, in_short
@@ -78,7 +84,7 @@ class Mechanism(Protocol):
 
     @property
     def releases(self) -> Callable[..., int]:
-        """Returns how many releases data ask for, all checked and none drawn."""
+        """Returns how many releases data ask for, at least 0, all checked and none drawn."""
         ...
 
     @property
@@ -148,8 +154,7 @@ class Ledger:
             ParameterError: if the file is no ledger, or cannot be read or made; or if it has
                 another budget.
         """
-        if budget is not None:
-            _checks.instance("budget", budget, Guarantee)
+        budget = None if budget is None else _checked_guarantee("budget", budget)
         if not isinstance(path, str | os.PathLike):
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
@@ -157,8 +162,7 @@ class Ledger:
         if not os.path.lexists(self.path):
             self._begin(budget)
         with self._opened() as db:
-            limit = db.execute("SELECT epsilon, delta FROM head").fetchone()
-        self.budget = None if limit[0] is None else Guarantee(*limit)
+            self.budget = self._head(db)[1]
         if budget not in (None, self.budget):
             raise ParameterError(
                 f"budget is {budget}; ledger {str(self.path)!r} has {self.budget}, which stays."
@@ -185,6 +189,7 @@ class Ledger:
         Args:
             mechanism: a design, a sampler, a kernel, or your own `Mechanism`.
             data: its input, or inputs; each of them spends its guarantee.
+                They are read once: an array or list is copied before its inputs are counted.
             dataset: see `charge`.
             fresh: see there.
 
@@ -200,10 +205,19 @@ class Ledger:
             )
         if isinstance(data, Iterator):
             raise ParameterError("data is an iterator, which is read once; make a list of it.")
-        count = mechanism.releases(data)
+        # What data of your own mechanism are is not known here: they are counted again below.
+        own = not hasattr(mechanism, "setting")
+        data = data if own else _read_once(data)
+        count = _checks.integer("mechanism.releases", mechanism.releases(data), 0, _MOST_COUNT)
         if count:
             self.charge(mechanism, dataset, count=count, fresh=fresh)
-        return mechanism.release(data)
+        outputs = mechanism.release(data)
+        if own and mechanism.releases(data) != count:
+            raise ParameterError(
+                f"data changed while they were read: {number(count, 'release')} of them "
+                "was charged, and what was drawn is dropped; pass a copy that stays."
+            )
+        return outputs
 
     def charge(
         self,
@@ -268,8 +282,8 @@ class Ledger:
             dataset: its name; if None all data sets together, as if their records were the same.
 
         Raises:
-            ParameterError: if the deltas reach 1, so that the releases promise nothing together; or
-                if the file cannot be read.
+            ParameterError: if the deltas reach 1, so that the releases promise nothing together; if
+                the file cannot be read; or for a name that no data set can have.
         """
         with self._opened() as db:
             parts = _parts(db, dataset)
@@ -293,10 +307,10 @@ class Ledger:
             dataset: its name.
 
         Raises:
-            ParameterError: if the file cannot be read.
+            ParameterError: if the file cannot be read, or for a name that no data set can have.
         """
         with self._opened() as db:
-            return self._left(db, dataset)
+            return self._left(db, name_of(dataset))
 
     def statement(self, dataset: str = "unnamed") -> str:
         """Return what the releases from a data set spend together, in one line."""
@@ -361,13 +375,33 @@ class Ledger:
         schema = db.execute("PRAGMA user_version").fetchone()[0]
         if schema != _SCHEMA:
             raise self._refusal(f"its schema is {schema}; this dpopt reads {_SCHEMA}")
+        # Before any table is read: one of them may be a view, whose query anybody may have written.
+        if _objects(db) != _own_objects():
+            raise self._refusal("its tables are not those of a ledger")
         if not self._identity and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise self._refusal("it is damaged")
-        identity = db.execute("SELECT identity FROM head").fetchone()[0]
+        identity = self._head(db)[0]
         entries = db.execute(_LAST).fetchone()[0]
         if self._identity not in ("", identity) or entries < self._entries:
             raise self._refusal("it was replaced or lost entries since it was opened")
+        if not all(
+            map(_is_entry, db.execute("SELECT * FROM entries WHERE id > ?", (self._entries,)))
+        ):
+            raise self._refusal("it holds an entry that no ledger writes")
         self._identity, self._entries = identity, entries
+
+    def _head(self, db: sqlite3.Connection) -> tuple[str, Guarantee | None]:
+        """Return the identity of the file and its budget, checked."""
+        rows = db.execute("SELECT identity, epsilon, delta FROM head LIMIT 2").fetchall()
+        row: tuple[Any, ...] = rows[0] if len(rows) == 1 else ("", None, None)
+        identity, *limit = row
+        if not isinstance(identity, str) or not identity:
+            raise self._refusal("its head is not one row with an identity")
+        if limit == [None, None]:
+            return identity, None
+        if not _is_guarantee(*limit):
+            raise self._refusal("its budget is no guarantee")
+        return identity, Guarantee(*limit)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -387,7 +421,8 @@ class Ledger:
 
 def name_of(dataset: str) -> str:
     """Return the name of a data set without spaces around it, in Unicode's composed form (NFC)."""
-    return unicodedata.normalize("NFC", dataset).strip()
+    name = unicodedata.normalize("NFC", dataset).strip() if isinstance(dataset, str) else dataset
+    return _checked_text("dataset", name, _LONGEST_NAME)
 
 
 def number(count: int, of: str) -> str:
@@ -407,20 +442,11 @@ def _entry(
     """Return what is to be written down, checked; see `Ledger.charge`."""
     count = _checks.integer("count", count, 1, _MOST_COUNT)
     each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
-    _checks.instance("guarantee", each, Guarantee)
+    each = _checked_guarantee("guarantee", each)
     if hasattr(of, "_require_private"):
         of._require_private()  # pyright: ignore
     what = _described(of) if what is None and not isinstance(of, Guarantee) else what
-    for name, text, most in (("what", what, _LONGEST_TEXT), ("dataset", dataset, _LONGEST_NAME)):
-        if (
-            not isinstance(text, str)
-            or not 0 < len(text.strip()) <= len(text) <= most
-            or not text.isprintable()
-        ):
-            raise ParameterError(
-                f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
-                "characters, all of them printable."
-            )
+    what, dataset = _checked_text("what", what, _LONGEST_TEXT), name_of(dataset)
     setting = getattr(of, "setting", of)
     base, together = getattr(setting, "behind", None), getattr(setting, "together", 1)
     if base is not None and together > 1 and fresh is not True:
@@ -450,7 +476,95 @@ def _entry(
             "nothing together."
         )
     time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Entry(time, name_of(dataset), str(what), each, count, spent, folds)
+    return Entry(time, dataset, what, each, count, spent, folds)
+
+
+def _checked_text(name: str, text: object, most: int) -> str:
+    """Return a text of an entry; refuse another."""
+    if not _is_text(text, most):
+        raise ParameterError(
+            f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
+            "characters, all of them printable."
+        )
+    return str(text)
+
+
+def _checked_guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401
+    """Return a guarantee made anew, of numbers that are checked."""
+    _checks.instance(name, value, Guarantee)
+    return Guarantee(value.epsilon, value.delta)
+
+
+def _is_text(text: object, most: int) -> bool:
+    return (
+        isinstance(text, str) and 0 < len(text.strip()) <= len(text) <= most and text.isprintable()
+    )
+
+
+def _is_guarantee(epsilon: object, delta: object) -> bool:
+    return (
+        isinstance(epsilon, float)
+        and isinstance(delta, float)
+        and 0 <= epsilon < math.inf
+        and 0 <= delta < 1
+    )
+
+
+def _is_entry(row: tuple[Any, ...]) -> bool:
+    """Return whether a row of a file is one that `Ledger.charge` writes."""
+    _, time, dataset, what, epsilon, delta, count, spent_epsilon, spent_delta, folds = row
+    return (
+        _is_text(time, _LONGEST_NAME)
+        and _is_text(what, _LONGEST_TEXT)
+        and _is_text(dataset, _LONGEST_NAME)
+        and name_of(dataset) == dataset
+        and _is_guarantee(epsilon, delta)
+        and _is_guarantee(spent_epsilon, spent_delta)
+        and all(isinstance(number, int) and 0 < number <= _MOST_COUNT for number in (count, folds))
+    )
+
+
+def _objects(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+    """Return what a file defines, but for statistics of SQLite's own; spaces do not count."""
+    found = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
+    return {tuple(" ".join(str(word).split()) for word in row) for row in found}
+
+
+@cache
+def _own_objects() -> set[tuple[str, ...]]:
+    """Return what a new ledger defines."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(_TABLES)
+        return _objects(db)
+
+
+def _read_once(data: Any) -> Any:  # noqa: ANN401
+    """Return data of a design that are the same whenever they are read.
+
+    Another object than a number, a name or a tally may give other entries at each reading; so may a
+    list or an array that another thread writes to.
+    """
+    if data is None or isinstance(data, str | bytes | Number | np.generic | Tally):
+        return data
+    library = type(data).__module__.partition(".")[0]
+    if library == "polars":
+        return data.clone()
+    if isinstance(data, np.ndarray | set | frozenset) or library == "pandas":
+        return data.copy()
+    if isinstance(data, Mapping):
+        return {key: _read_once(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        plain = {bool, int, float, str}.issuperset(map(type, data))
+        try:
+            entries = list(data) if plain else [_read_once(entry) for entry in data]
+        except RecursionError:
+            raise ParameterError("data is nested too deeply; it must be an array.") from None
+        return tuple(entries) if isinstance(data, tuple) else entries
+    if hasattr(data, "__array__") or isinstance(data, memoryview):
+        return _checks.array("data", data).copy()
+    # A sequence of the old protocol has no __iter__.
+    readable = isinstance(data, Iterable) or hasattr(type(data), "__getitem__")
+    return _read_once(list(data)) if readable else data
 
 
 def _described(mechanism: object) -> str:
@@ -466,6 +580,8 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
         f"{path.as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None
     )
     try:
+        # Nothing that the file itself defines may call a function with side effects.
+        db.execute("PRAGMA trusted_schema = OFF")
         # As FULL; and on return, the folder too knows that the journal of the transaction is gone.
         db.execute("PRAGMA synchronous = EXTRA")
         # On macOS, wait for the disk and not only for its memory; elsewhere there is no difference.

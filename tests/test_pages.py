@@ -113,6 +113,14 @@ def test_the_readme_shows_what_its_example_prints(capfd: pytest.CaptureFixture[s
     assert {path.name for path in Path().iterdir()} == {"x.json", "x.proof.json", "verify.py"}
 
 
+def test_the_readme_says_what_a_program_of_ones_own_prints(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (script,) = (script for script in PAGES["README"].scripts if "cvxpy" in script)
+    exec(compile(script, "README.md", "exec"), {})
+    assert f"It prints `{capfd.readouterr().out.strip()}`:" in text_of("README.md")
+
+
 @pytest.mark.every_case
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", WITH_CELLS)

@@ -22,7 +22,7 @@ def cite() -> None:
     Example:
         dpopt cite
     """
-    show((files("dpopt") / "references.bib").read_text(encoding="utf-8").strip())
+    show(*(files("dpopt") / "references.bib").read_text(encoding="utf-8").strip().split("\n"))
 
 
 @command()
@@ -57,13 +57,13 @@ def doctor(json: Flag = False) -> None:
         for entry in backends:
             end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
             lines.append(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
-        show("\n".join(lines))
+        show(*lines)
     wrong = [entry["backend"] for entry in backends if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
 
 
-@click.command()
+@click.command(short_help="Print the lines that let SHELL complete commands and options")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the lines that let SHELL complete dpopt's commands and options.
@@ -74,7 +74,7 @@ def completion(shell: str) -> None:
     complete = cast(type[ShellComplete], get_completion_class(shell))
     script = complete(root, {}, "dpopt", "_DPOPT_COMPLETE")
     # bash's own source() starts the shell to learn its version; the template needs no such thing.
-    show(script.source_template % script.source_vars())
+    show(*(script.source_template % script.source_vars()).split("\n"))
 
 
 def _backends() -> list[str]:

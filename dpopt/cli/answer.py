@@ -94,7 +94,7 @@ class Answer:
             table = _table(columns(), None if self.all_rows else _ROWS)
         except ParameterError as error:
             table = [f"no table: {error}"]
-        show("\n".join([*lines, "", *table]))
+        show(*lines, "", *table)
 
 
 # The options of every command that prints an answer.

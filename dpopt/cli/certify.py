@@ -72,7 +72,7 @@ def certify(
     if json:
         show(to_json({**record, "seconds": seconds}))
     else:
-        show("\n".join([*lines, f"seconds        {seconds:.3f}"]))
+        show(*lines, f"seconds        {seconds:.3f}")
     if getattr(design, "upper", 0.0) == math.inf:
         raise NotPrivateError(
             "no epsilon is enough: an output of one input is impossible for a neighbour."
@@ -191,7 +191,7 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
         record = {"verified": done.returncode == 0, "proof": None if proof is None else str(proof)}
         show(to_json({**record, "shown": said, "seconds": time.perf_counter() - start}))
     elif said and not json:
-        show("\n".join(said))
+        show(*said)
     if done.returncode:
         why = f"file {str(file)!r}: {done.stderr.strip() or 'verify.py was ended'}"
         raise (NotPrivateError if done.returncode == 4 else ParameterError)(why)

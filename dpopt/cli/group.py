@@ -23,7 +23,7 @@ from dpopt.cli.categories import mode, sample
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
-from dpopt.cli.output import CLOSED, OutputError, abandon, refused
+from dpopt.cli.output import CLOSED, OutputError, abandon, escaped, refused
 from dpopt.cli.release import release
 from dpopt.cli.smoothed import profile, smoothed
 
@@ -108,7 +108,7 @@ def _progress() -> Iterator[None]:
                 bars(event)
             elif not long:
                 long.append(event.message)
-                click.echo(event.message, err=True)
+                click.echo(escaped(event.message), err=True)
 
         with reporting(tell):
             yield
@@ -116,10 +116,11 @@ def _progress() -> Iterator[None]:
 
 def run(arguments: Sequence[str] | None) -> tuple[int, str]:
     """Return the exit code of ``dpopt`` with these arguments, and the sentence for its user."""
+    typed = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(args=arguments, prog_name="dpopt", standalone_mode=False)
+        code = cli.main(args=typed or ["--help"], prog_name="dpopt", standalone_mode=False)
     except click.ClickException as error:
-        return 2, _sentence(error.format_message())
+        return 2, f"{_sentence(error.format_message())}{_hint(error)}"
     except (BudgetError, ParameterError) as error:
         return 2, _sentence(str(error))
     except (InfeasibleError, SolverError) as error:
@@ -147,9 +148,17 @@ def run(arguments: Sequence[str] | None) -> tuple[int, str]:
     return (code if isinstance(code, int) else 0), ""
 
 
+def _hint(error: click.ClickException) -> str:
+    """Return which option takes what was typed without one; nothing of other errors."""
+    # Errors of click's that are of another class are about options.
+    context = error.ctx if type(error) is click.UsageError else None
+    names = [] if context is None else [option.name for option in context.command.params]
+    return " An input is given by --input, or its counts by --counts." if "input" in names else ""
+
+
 def _sentence(message: str) -> str:
     """Return one sentence, whatever the library that refused had to say; arguments as options."""
-    sentence = " ".join(message.split())
+    sentence = escaped(" ".join(message.split()))
     if len(sentence) > _LONGEST:
         sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
     # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.

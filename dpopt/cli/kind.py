@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -13,6 +14,7 @@ from dpopt._kinds import KINDS, described
 from dpopt.cli import answer
 from dpopt.cli.answer import Answer
 from dpopt.cli.options import Flag, help_of, parameters
+from dpopt.cli.output import escaped
 
 if TYPE_CHECKING:
     from dpopt.shape import Design
@@ -86,7 +88,7 @@ def _designed(
             mechanism.save(answer.save, even_if_not_private=even_if_not_private, proof=proof)
     answer.draw(mechanism.plot)
     for warning in said:
-        click.echo(f"Note: {warning.message}", err=True)
+        click.echo(escaped(f"Note: {warning.message}"), err=True)
     columns = lambda: mechanism.setting.columns(mechanism.table)  # noqa: E731
     answer.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
     try:
@@ -108,7 +110,12 @@ _KNOWN_BY = {
 
 def _facts(found: Design) -> dict[str, Any]:
     """Return what is printed of a design above its table."""
-    facts, proof = found.summary(), found.certificate
+    facts, proof = dict[str, Any](), found.certificate
+    for name, number in found.summary().items():
+        facts[name] = number
+        if name == "value" and not math.isnan(number):
+            better = "larger" if found.setting.maximises else "smaller"
+            facts["value_is"] = f"better if {better}"
     if found.bound is not None:
         facts["bound_is"] = _KNOWN_BY[found.bound.how]
     facts["certificate"] = "none"

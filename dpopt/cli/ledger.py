@@ -126,7 +126,7 @@ def ledger(
     ]
     lines += [f"{ledger.statement(name)}." for name in names] or ["Nothing was released."]
     lines.append("No budget." if limit is None else f"Budget of each data set: {in_short(limit)}.")
-    show("\n".join(lines))
+    show(*lines)
 
 
 def _begin(path: Path, epsilon: float | None, delta: float) -> None:

@@ -23,16 +23,27 @@ class OutputError(Exception):
     """Standard output did not take the answer."""
 
 
-def show(text: str) -> None:
-    """Write text and an end of line, whole and flushed."""
-    stream = _stream()
+def escaped(text: str) -> str:
+    """Return text with escapes for what is not printable: an end of line becomes two characters.
+
+    Text of a file may hold what a terminal obeys, or ends of lines, which would forge another line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def show(*lines: str) -> None:
+    """Write lines, escaped, whole and flushed."""
+    stream, text = _stream(), "\n".join(map(escaped, lines))
     _encodable(stream, text)
     _write(stream, text)
 
 
 def to_json(record: Mapping[str, object]) -> str:
     """Return a record as JSON, which has no infinity and no NaN: they become null."""
-    return json.dumps(_finite(record), allow_nan=False)
+    # DEL is the one character that is not printable and that JSON in ASCII does not escape.
+    return json.dumps(_finite(record), allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def _finite(value: object) -> object:
@@ -61,17 +72,17 @@ def show_draw(
     """
     stream, extra = _stream(), facts or {}
     if not (as_json or isinstance(categories, range)):
-        _encodable(stream, "\n".join(map(str, categories)))
+        _encodable(stream, escaped("".join(map(str, categories))))
     _probe(stream)
     try:
         drawn = draw()
         if as_json:
             plain = [each if isinstance(each, str) else int(str(each)) for each in drawn]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-            _write(stream, json.dumps({"released": plain, "guarantee_of_each": spent, **extra}))
+            _write(stream, to_json({"released": plain, "guarantee_of_each": spent, **extra}))
         else:
             lines = [f"{name:12s} {fact}" for name, fact in extra.items()]
-            _write(stream, "\n".join([*map(str, drawn), *lines]))
+            _write(stream, "\n".join([*(escaped(str(category)) for category in drawn), *lines]))
     except OutputError as error:
         raise OutputError(f"{error}; {_SPENT}") from None
     except KeyboardInterrupt:

@@ -57,7 +57,9 @@ def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
         raise ParameterError(f"{what} holds {_checks.shown(name)}, which is no name.")
     if isinstance(name, float) and name.is_integer():
         return int(name)
-    return name if type(name) is int else str(name)
+    if type(name) is int:
+        return name
+    return _checks.printable(what, str(name))
 
 
 def position(what: str, names: Sequence[Name], name: object) -> int:

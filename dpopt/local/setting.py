@@ -345,9 +345,11 @@ def _prior(prior: Numbers | None, categories: int, objective: str) -> Vector | N
     p = _checks.floats("prior", prior)
     if p.shape != (categories,):
         raise ParameterError(f"prior has shape {p.shape}; it must be ({categories},).")
-    if not np.all(np.isfinite(p)) or p.min() <= 0 or p.max() > 1e6 * p.min():
+    # Numbers near the largest float: neither their multiples nor their sums are floats.
+    if not np.all(np.isfinite(p)) or p.min() <= 0 or p.max() / 1e6 > p.min():
         raise ParameterError(
             f"prior has {float(p.min()):g} as its least number; all must be above 0, and none more "
             "than 1e6 times another."
         )
+    p = p / p.max()
     return frozen(p / p.sum())

@@ -82,9 +82,10 @@ _MOST, _MOST_SHIFTED = 4001, 501
 class Majority(Voters):
     """The best private majority vote of K voters who are private themselves (DaRRM).
 
-    With L ones among the K votes, DaRRM outputs the majority with probability gamma(L), else a
-    fair coin (algorithm 1 of the paper). gamma(l) = gamma(K - l), so the variables are its upper
-    half; with h = gamma above the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
+    With L ones among the K votes, DaRRM (Data-dependent Randomized Response Majority; Jiang, Zhang,
+    Joshi, 2024) outputs the majority with probability gamma(L), else a fair coin (algorithm 1 of
+    that paper). gamma(l) = gamma(K - l), so the variables are its upper half; with h = gamma above
+    the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
 
         maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
@@ -128,12 +129,12 @@ class Majority(Voters):
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
         objective: "mean" minimises the expected error under the prior: E|error| if all voters
-            share one p, else a lower bound of it that is linear in gamma (see
-            `expected_error_weights`). "surrogate" maximises the paper's objective (equation 3),
-            whose p is uniform on [0.5, 1] whatever the prior,
-            "worst-case" minimises the largest error over all p that the prior allows (all of [0, 1]
-            if none is given). "least-regret" minimises the largest loss against the best gamma of
-            each of several priors, relative to the error of a fair coin.
+            share one p, else a lower bound of it that is linear in gamma, in which the sign of the
+            error is that of K/2 - sum p_i. "surrogate" maximises the objective of the DaRRM paper
+            (its equation 3), whose p is uniform on [0.5, 1] whatever the prior. "worst-case"
+            minimises the largest error over all p that the prior allows (all of [0, 1] if none is
+            given). "least-regret" minimises the largest loss against the best gamma of each of
+            several priors, relative to the error of a fair coin.
         prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH] or beta:A,B draws each p_i by itself,
             with common- in front one p for all; point:P or point:P,P,... fixes them. One p for all
             means that voters tend to agree; independent p's, that unanimous votes are rare. The

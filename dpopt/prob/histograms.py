@@ -194,7 +194,9 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         )
     if not np.all(np.isfinite(rows) & (rows >= 0)):
         raise ParameterError("distributions hold a value that is not finite or below 0.")
-    sums = rows.sum(axis=1)
+    # The sum of what is no distribution may be beyond all floats.
+    with np.errstate(over="ignore"):
+        sums = rows.sum(axis=1)
     # Largest deviation of a pmf's sum from 1, which is then divided out.
     wrong = np.abs(sums - 1.0) > 1e-9
     if np.any(wrong):

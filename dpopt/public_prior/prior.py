@@ -79,8 +79,8 @@ def public_distribution(
 
     Args:
         public: q, shape (n,), n >= 1, each above 0, summing to 1 up to 1e-9; in any order.
-        labels: n distinct names, texts or integers, as a text a,b,c; if None, the index of a
-            pandas column that has one, else 0..n-1.
+        labels: n distinct names, printable texts or integers, as a text a,b,c; if None, the index
+            of a pandas column that has one, else 0..n-1.
 
     Raises:
         ParameterError: for another shape; for masses that are negative, not finite, 0 (the theorem
@@ -165,7 +165,10 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
         raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
     if not np.all(np.isfinite(array)) or np.any(array < 0):
         raise ParameterError("p holds a negative number, or one that is not finite.")
-    if np.any(np.abs(array.sum(axis=-1) - 1.0) > TOLERANCE):
+    # The sum of what is no distribution may be beyond all floats.
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=-1)
+    if np.any(np.abs(sums - 1.0) > TOLERANCE):
         raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
     return array
 
@@ -202,6 +205,9 @@ def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Has
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in labels)
     if not all(type(name) in (str, int) for name in names):
         raise ParameterError("labels holds a name that is neither a text nor an integer.")
+    for name in names:
+        if isinstance(name, str):
+            _checks.printable("labels", name)
     distinct = len(set(names))
     size = len(names) if size is None else size
     if len(names) != size or distinct != size:

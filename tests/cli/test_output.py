@@ -15,6 +15,7 @@ from typing import TextIO
 import pytest
 
 import dpopt
+from dpopt.privacy.saved import seal
 from tests.robustness.commands import Ended, run
 
 FULL = Path("/dev/full")
@@ -168,3 +169,61 @@ def test_an_alphabet_of_bytes_that_are_no_text() -> None:
     ended = run(*(word.replace("ε", "\udcff") for word in DRAWS["sample"]))
     assert (ended.code, ended.out) == (2, "")
     assert "labels is 'b,\\udcff'" in ended.err
+
+
+# It sets a window's title, a colour, moves to the start of a line, and forges another one.
+OBEYED = "a\x1b]0;owned\x07\x1b[31m\r\x7f\x9b2J\u202e\nprivate: forged line"
+
+
+def forged(file: str, name: str, folder: Path) -> Path:
+    """Return a copy of a saved design with another name in place of "a", and a right hash."""
+    record = json.loads((folder / file).read_text())
+    body = json.loads(json.dumps(record["body"]).replace('"a"', json.dumps(name)))
+    seal(record["kind"], body, folder / f"forged {file}")
+    return folder / f"forged {file}"
+
+
+@pytest.mark.parametrize("file", ["kernel.json", "named.json"])
+def test_names_that_a_terminal_obeys_are_refused(file: str, folder: Path) -> None:
+    names = ["a", "b"]
+    dpopt.design(dpopt.Kernel([[0, 1], [1, 0]], 1.0, input_names=names, output_names=names)).save(
+        folder / "named.json"
+    )
+    same = forged(file, "d", folder)
+    assert run("certify", str(same)).code == 0
+    path = forged(file, OBEYED, folder)
+    for words in (["certify", str(path)], ["release", str(path), "--input", "b"]):
+        ended = run(*words)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+        assert "it must have printable characters only" in ended.err
+        assert ended.err.strip("\n").isprintable()
+    for make in (
+        lambda: dpopt.Kernel([[0, 1], [1, 0]], 1.0, input_names=["b", OBEYED]),
+        lambda: dpopt.Kernel([[0, 1], [1, 0]], 1.0, output_names=["b", OBEYED]),
+        lambda: dpopt.PublicPrior([0.5, 0.5], 1.0, labels=["b", OBEYED]),
+    ):
+        with pytest.raises(dpopt.ParameterError, match="printable characters only"):
+            make()
+
+
+def test_a_table_s_names_that_a_terminal_obeys_are_refused(folder: Path) -> None:
+    (folder / "table.csv").write_text("input,output,probability\na,\x1b[31mx,1\nb,\x1b[31mx,1\n")
+    ended = run("certify", "table.csv")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.strip("\n").isprintable()
+
+
+def test_what_else_of_a_file_is_shown_is_escaped(folder: Path) -> None:
+    """Names of rows of constraints, and categories: each in one line, and JSON stays JSON."""
+    rows = [[OBEYED, [[0, 0, 0]], [1], [0.1], [None]]]
+    (folder / "rows.json").write_text(json.dumps(rows))
+    (folder / "table.csv").write_text("0.6,0.4\n0.4,0.6\n")
+    words = ["certify", "table.csv", "--epsilon", "1", "--constraints", "rows.json"]
+    plain = [line for line in run(*words).out.splitlines() if line.startswith("row ")]
+    assert len(plain) == 1
+    assert "a\\x1b]0;owned\\x07" in plain[0]
+    assert "\\nprivate: forged line missed by" in plain[0]
+    assert plain[0].isprintable()
+    out = run(*words, "--json").out
+    assert out.strip("\n").isprintable()
+    assert list(json.loads(out)["residuals"]) == [OBEYED]

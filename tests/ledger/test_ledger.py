@@ -19,6 +19,7 @@ import pytest
 import dpopt
 from dpopt import BudgetError, Guarantee, Ledger, ParameterError
 from dpopt.ledger import Entry, _connected
+from tests.cli.running import run
 
 TENTH = Guarantee(0.1)
 
@@ -325,3 +326,83 @@ def test_many_entries_of_many_data_sets(path: Path) -> None:
     charge(ledger, dataset="d17", count=5)
     with pytest.raises(BudgetError):
         charge(ledger, dataset="d17")
+
+
+ENDLESS = (
+    "DROP TABLE entries; CREATE VIEW entries AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+    "SELECT i + 1 FROM n) SELECT i AS id FROM n"
+)
+ENTRY = (
+    "INSERT INTO entries VALUES (NULL, {time}, {dataset}, {what}, {epsilon}, 0.0, 1, {spent}, "
+    "0.0, {folds})"
+)
+SOUND = {
+    **{"time": "'2026-01-01'", "dataset": "'May'", "what": "'x'"},
+    **{"epsilon": "0.1", "spent": "0.1", "folds": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "DELETE FROM head",
+        "INSERT INTO head SELECT * FROM head",
+        "UPDATE head SET identity = NULL",
+        "UPDATE head SET identity = x'00'",
+        "UPDATE head SET epsilon = 'much', delta = 0.0",
+        "UPDATE head SET delta = NULL",
+        "UPDATE head SET epsilon = 9e999",
+        "UPDATE head SET epsilon = -1.0",
+        "DROP TRIGGER same",
+        "CREATE TRIGGER more AFTER INSERT ON entries BEGIN DELETE FROM head; END",
+        ENDLESS,
+        *(
+            ENTRY.format(**{**SOUND, name: value})
+            for name, value in (
+                *(("dataset", "x'4d6179'"), ("dataset", "NULL"), ("dataset", "' May'")),
+                *(("dataset", "'a' || char(27)"), ("what", "char(10) || 'private: forged'")),
+                *(("time", "char(13)"), ("epsilon", "9e999"), ("epsilon", "'a'")),
+                *(("spent", "NULL"), ("spent", "-0.1"), ("folds", "-5"), ("folds", "0.5")),
+            )
+        ),
+    ],
+)
+def test_what_no_ledger_writes_is_refused(
+    script: str, path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ledger = Ledger(path, Guarantee(1.0))
+    charge(ledger)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+    for opens in (lambda: Ledger(path), lambda: charge(ledger), lambda: ledger.left("May")):
+        with pytest.raises(ParameterError, match="cannot be used: .*; nothing was drawn"):
+            opens()
+    code, out, said = run(["ledger", str(path)], capfd)
+    assert (code, out, said.count("\n")) == (2, "", 1)
+    assert said.strip("\n").isprintable()
+
+
+def test_a_sound_entry_by_other_means_is_read(path: Path) -> None:
+    """The statement of the test above, and statistics of the database, which its owner may ask."""
+    charge(Ledger(path))
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(f"{ENTRY.format(**SOUND)}; ANALYZE")
+    assert Ledger(path).total("May")[1] == Guarantee(0.2)
+
+
+@pytest.mark.parametrize("dataset", ["\ud800", "a\x1b[31m", "", "x" * 201, 5, b"May"])
+def test_a_name_that_is_none_is_refused_where_it_is_read(dataset: Any, path: Path) -> None:
+    for ledger in (Ledger(path), Ledger(path.with_name("other"), TENTH)):
+        for asks in (ledger.total, ledger.left, ledger.entries, ledger.statement):
+            with pytest.raises(ParameterError, match="dataset is"):
+                asks(dataset)
+
+
+def test_the_numbers_of_a_guarantee_are_checked_anew(path: Path) -> None:
+    broken = Guarantee(0.5)
+    object.__setattr__(broken, "epsilon", math.nan)
+    with pytest.raises(ParameterError, match="epsilon is nan"):
+        Ledger(path, broken)
+    assert not path.exists()
+    with pytest.raises(ParameterError, match="epsilon is nan"):
+        charge(Ledger(path, Guarantee(1.0)), broken)

@@ -238,3 +238,123 @@ def test_votes_of_a_command(tmp_path: Path, command: Callable[..., tuple[int, st
         assert (code, len(out.split())) == (0, 8)
         assert said == f"8 releases of data set '{name}' so far spend ({spent}, 0)-DP.\n"
     assert [entry.count for entry in ledger.entries()] == [8, 8, 8]
+
+
+class Growing:
+    """Entries of which there are more at each reading."""
+
+    def __init__(self, made: Callable[[int], Any]) -> None:
+        self.made, self.readings = made, 0
+
+    def _read(self) -> Any:
+        self.readings += 1
+        return self.made(1 if self.readings == 1 else 9)
+
+
+class AsArray(Growing):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self._read(), dtype)
+
+
+class AsIterable(Growing):
+    def __iter__(self) -> Any:
+        return iter(self._read())
+
+
+class AsSequence(Growing):
+    """The old protocol, without __iter__."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> Any:
+        self.readings += 1
+        if index >= (1 if self.readings <= 2 else 9):
+            raise IndexError
+        return self.made(1)[0]
+
+
+@pytest.mark.parametrize("kind", [AsArray, AsIterable, AsSequence])
+def test_data_are_read_once(kind: type[Growing], tmp_path: Path) -> None:
+    """Counted and drawn from the same entries, so that what is drawn is what is charged."""
+    named = dpopt.Kernel([[0, 1], [1, 0]], 0.1, input_names=["a", "b"])
+    designs: list[tuple[Any, Callable[[int], Any]]] = [
+        (dpopt.design(dpopt.Kernel([[0, 1], [1, 0]], 0.1)), lambda n: [1] * n),
+        (dpopt.design(named), lambda n: ["a"] * n),
+        (dpopt.design(dpopt.Plurality(3, 2, 0.1)), lambda n: [[0, 1, 1]] * n),
+        (dpopt.design(dpopt.Noise(1, 0.1)), lambda n: [7] * n),
+    ]
+    for number, (design, made) in enumerate(designs):
+        ledger = Ledger(tmp_path / f"{number}.ledger")
+        outputs = ledger.release(design, kind(made), "May")
+        assert np.size(outputs) == sum(entry.count for entry in ledger.entries()) == 1
+        nested = ledger.release(design, [*made(2), *made(1)], "June")
+        assert np.size(nested) == sum(entry.count for entry in ledger.entries("June")) == 3
+
+
+def test_what_may_be_written_to_while_it_is_read_is_copied(tmp_path: Path) -> None:
+    """The design sees none of the objects that it was given, and no other entries."""
+    design, ledger = MAKERS["kernel"][0](), Ledger(tmp_path / "a.ledger")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra frames)")
+    polars = pytest.importorskip("polars", reason="polars is not installed (extra data)")
+    seen: list[Any] = []
+
+    class Watched:
+        setting, guarantee = design.setting, design.guarantee
+
+        def releases(self, data: Any) -> int:
+            seen.append(data)
+            return 1
+
+        release = releases
+
+    for data in ([1, 0], [[1], [0]], np.array([1, 0]), pandas.Series([1, 0]), polars.Series([1])):
+        seen.clear()
+        watched: Any = Watched()
+        ledger.release(watched, data)
+        assert seen[0] is seen[1] is not data
+        assert type(seen[0]) is type(data)
+        assert np.array_equal(seen[0], data)
+
+
+@pytest.mark.parametrize("count", [None, False, True, -1, 0.5, "1"])
+def test_a_mechanism_that_counts_no_releases_is_refused(count: Any, tmp_path: Path) -> None:
+    class Own:
+        guarantee = Guarantee(0.1)
+        drawn = False
+
+        def releases(self, data: Any) -> Any:
+            del data
+            return count
+
+        def release(self, data: Any) -> None:
+            del data
+            self.drawn = True
+
+    own, ledger = Own(), Ledger(tmp_path / "a.ledger")
+    with pytest.raises(ParameterError, match=r"mechanism\.releases is .*an integer of at least 0"):
+        ledger.release(own, 1)
+    assert (own.drawn, ledger.entries()) == (False, [])
+
+
+def test_outputs_for_data_of_an_own_mechanism_that_changed_are_dropped(tmp_path: Path) -> None:
+    class Own:
+        guarantee = Guarantee(0.1)
+
+        def releases(self, data: Any) -> int:
+            return len(np.asarray(data))
+
+        def release(self, data: Any) -> Any:
+            return np.asarray(data)
+
+    ledger = Ledger(tmp_path / "a.ledger")
+    with pytest.raises(ParameterError, match="what was drawn is dropped"):
+        ledger.release(Own(), AsArray(lambda n: [1] * n))
+    assert np.size(ledger.release(Own(), [1, 1])) == 2
+
+
+def test_data_without_end_to_their_nesting(tmp_path: Path) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ParameterError, match="nested too deeply"):
+        Ledger(tmp_path / "a.ledger").release(MAKERS["kernel"][0](), endless)

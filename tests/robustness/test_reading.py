@@ -218,3 +218,24 @@ def test_a_distribution_of_endless_denominators() -> None:
 def test_a_lost_rate_of_endless_digits(rate: str) -> None:
     with pytest.raises(ParameterError, match="lost_rate is"):
         dpopt.smoothed.SamplingHistogram.of_lost_rate(10, rate)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda p: dpopt.Population([0.5, 0.5], 1.0, users=[p, p]),
+        lambda p: dpopt.Mollifier([0.5, 0.5], 1.0, distribution=p),
+        lambda p: dpopt.smoothed.smoothed_delta(dpopt.smoothed.SamplingHistogram(5, 3, 2), 1, [p]),
+    ],
+)
+def test_a_sum_beyond_all_floats_is_refused_without_a_warning(of: Callable[[Any], Any]) -> None:
+    for p in ([1e308, 1e308], [1.7e308, 0.0]):
+        with pytest.raises(ParameterError, match="sum"):
+            of(p)
+
+
+def test_a_prior_near_the_largest_float_is_a_prior() -> None:
+    of = lambda prior: dpopt.Workload([[1.0, 0.5], [0.5, 1.0]], 1.0, prior=prior)  # noqa: E731
+    assert of([1.5e308, 0.5e308]).prior == pytest.approx([0.75, 0.25], abs=1e-15)
+    with pytest.raises(ParameterError, match="none more than 1e6 times another"):
+        of([1e308, 1.0])
