@@ -168,9 +168,9 @@ dpopt.certify("no-such.csv") -> no such file
 dpopt.certify("table.xlsx") -> a table is a file that ends in .csv
 dpopt.certify(dpopt.design(dpopt.RevealOrObscure.example()), delta=0.1) -> is asked for
 dpopt.certify(dpopt.design(dpopt.SmoothFloor.example()), epsilon=1.0, delta=None) -> is asked for
-dpopt.certify(dpopt.design(dpopt.Mollifier.example()), delta=0.1) -> is asked for
-dpopt.certify(dpopt.design(dpopt.Majority.example()), graph="path") -> which is no table
-dpopt.certify(dpopt.design(dpopt.Majority.example()), epsilon=1.0) -> which is no table
+dpopt.certify(dpopt.design(dpopt.Mollifier.example()), delta=0.1) -> no least epsilon of it
+dpopt.certify(dpopt.design(dpopt.Majority.example()), graph="path") -> between its own neighbours
+dpopt.certify(dpopt.design(dpopt.Majority.example()), epsilon=1.0) -> such as design.kernel
 """,
     "programs": """
 unchanged(lambda p: p.add_variables("z", 2, lower=[0.0, 2.0], upper=1.0)) -> entry 1
@@ -205,9 +205,6 @@ private(graph=[(1, 1)]) -> 'r': graph holds the edge (1, 1)
 private(graph=[(0, 4)]) -> 'r': graph holds the edge (0, 4)
 private(graph="grid", shape=(3, 2)) -> 'r': shape is
 private(shape=(2, 2)) -> 'r': shape is
-private(form="shifted") -> form of 'r' is 'shifted'
-private(form="columns", graph="path") -> form of 'r' is 'columns'
-private(form="columns", delta=0.1) -> form of 'r' is 'columns'
 private(variable="Q") -> no variable named 'Q'
 private(variable="x") -> 'r' are over 'x', which has shape (2,)
 private(name="budget") -> name is 'budget'
@@ -219,11 +216,8 @@ constraints(cp.Variable((2, 2), complex=True)) -> complex
 constraints(K3, cp.Parameter(2)) -> scalar cvxpy Parameter
 constraints(K3, cp.Variable()) -> scalar cvxpy Parameter
 constraints(K3, 1.0, 0.0, [[0, 0]]) -> edge (0, 0)
-constraints(K3, 1.0, 0.0, "path", form="columns") -> form is 'columns'
-constraints(K3, 1.0, 0.1, form="columns") -> form is 'columns'
-constraints(K3, form="shifted") -> form is 'shifted'
 constraints(K3, shape=(3,)) -> shape is
-constraints(cp.Variable((200, 200)), form="edges") -> 7960000 privacy rows
+constraints(cp.Variable((200, 200)), 1.0, 0.1) -> 7960000 privacy rows
 """,
     "integers and their inputs": """
 Table(Graph(1, 2), (0, 0), 0) -> total must
