@@ -33,6 +33,7 @@ import ast
 import json
 import operator
 import re
+import warnings
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -181,6 +182,18 @@ def require_size(*sizes: int) -> None:
         total *= max(size, 1)
         if total > MOST:
             raise Malformed(f"a size is beyond {MOST}")
+
+
+def exact_cost(bits: int) -> int:
+    """Return what a sum of fractions of so many bits costs, as a multiple of that of short ones."""
+    return 1 + (bits >> 11) ** 2
+
+
+def summed(values: Iterable[Number]) -> Fraction:
+    """Return the sum of fractions, reduced only once."""
+    ratios = [value.as_integer_ratio() for value in values]
+    common = lcm(*{below for _, below in ratios})
+    return Fraction(sum(above * (common // below) for above, below in ratios), common)
 
 
 @cache
@@ -879,7 +892,7 @@ class Program:
     @property
     def value(self) -> Number:
         """The objective value of the design."""
-        return sum(cost * self.point.get(v, 0) for v, cost in self.cost.items())
+        return summed(cost * self.point.get(v, 0) for v, cost in self.cost.items())
 
 
 def ends(coefficient: Number | Between) -> Between:
@@ -895,6 +908,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     A program that maximises is negated.
 
     Raises:
+        Malformed: if a row stands twice.
         Refused: if the multiplier of an inequality is negative.
     """
     sign = -1 if program.maximise else 1
@@ -902,9 +916,15 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     widths: dict[Variable, Number] = defaultdict(int)
     for variable, cost in program.cost.items():
         reduced[variable] = sign * cost
-    total: Number = 0
+    total: list[Number] = []
+    names, size = set[Name](), 0
     for name, y in multipliers:
+        if name in names:
+            raise Malformed(f"row {str(name)[:80]} stands twice")
+        names.add(name)
         row = program.row(name)
+        size += 1 + len(row.terms) * exact_cost(y.denominator.bit_length())
+        require_size(size)
         if y < 0 and not row.equality:
             raise Refused(f"the multiplier of row {name} is negative")
         lower = 0 if y >= 0 else 1
@@ -912,14 +932,14 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
             reduced[variable] += y * ends(coefficient)[lower]
             if isinstance(coefficient, tuple):
                 widths[variable] += abs(y) * (coefficient[1] - coefficient[0])
-        total -= y * ends(row.limit)[1 - lower]
+        total.append(-y * ends(row.limit)[1 - lower])
     for variables, mass in program.pmfs:
-        total += mass * min(reduced[variable] for variable in variables)
+        total.append(mass * min(reduced[variable] for variable in variables))
     for variable, box in program.boxes.items():
         # d is enclosed between two sums; a negative v is lowest with the upper one.
         sums = reduced[variable], reduced[variable] + widths[variable]
-        total += min(a * end for a, end in product(sums, box))
-    return sign * total
+        total.append(min(a * end for a, end in product(sums, box)))
+    return sign * summed(total)
 
 
 def decide(program: Program) -> Verdict:
@@ -2263,6 +2283,8 @@ class Ballots:
         self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
         if isinstance(units, list):
             raise Refused("a step is private by a theorem that is not decided here")
+        if self.voters > 10_000:
+            raise Malformed("these are more than 10000 ballots")
         self.shown = shown = min(self.classes, self.voters + 2)
         # Partitions of the voters, one class at a time: each count is at most the one before.
         self.states = [tuple[int, ...]()]
@@ -2274,7 +2296,9 @@ class Ballots:
                 for state, unused in begun
                 for count in range(min([unused, *state[-1:]]), -(-unused // slots) - 1, -1)
             )
-            self.states = list(islice(longer, MOST // shown + 1))
+            self.states = list(islice(longer, TABLED + 1))
+            if len(self.states) > TABLED:
+                raise Malformed(f"these are more than {TABLED} sorted counts")
             require_size(len(self.states), shown)
         self.index_of = {state: at for at, state in enumerate(self.states)}
         hidden = self.classes - shown
@@ -2296,28 +2320,37 @@ class Ballots:
 
     def chances(self, prior: str) -> list[Fraction]:
         """Return the pmf of the sorted counts: votes i.i.d. from p, which is fixed or Dirichlet."""
-        (name, _, text), masses = prior.partition(":"), [Fraction(0) for _ in self.states]
+        (name, _, text), masses = prior.partition(":"), [0] * len(self.states)
         several = name == "dirichlet" and "," in text
         written = r"uniform|(dirichlet|point):([0-9.,/]|e[+-]?[0-9]{1,2}\b)+"
         if several or len(prior) > 40 * self.classes or not re.fullmatch(written, prior):
             raise Malformed(f"prior is {prior[:40]!r}")
-        pmf = [Fraction(p) for p in (text or "1").split(",")]
+        pmf, k = [Fraction(p) for p in (text or "1").split(",")], self.voters
+        common = lcm(*{p.denominator for p in pmf})
+        # All chances are over one denominator, of at most so many bits.
+        each = common + k if name == "point" or pmf[0] == 1 else int((pmf[0] + k) * common)
+        bits = 0 if pmf[0] == 1 else k * each.bit_length()
+        require_size(len(self.states), 8, exact_cost(bits))
         if name == "point":
-            for drawn in counts(self.voters, self.classes):
+            require_size(k, self.classes, 1 + bits // 512)
+            powers = [list(accumulate([int(p * common)] * k, mul, initial=1)) for p in pmf]
+            for drawn in counts(k, self.classes):
                 # Multinomial coefficient times the probability of these counts.
-                orders = factorial(self.voters) // prod(map(factorial, drawn))
-                chance = orders * prod(p**n for p, n in zip(pmf, drawn, strict=True))
+                orders = factorial(k) // prod(map(factorial, drawn))
+                chance = orders * prod(map(getitem, powers, drawn))
                 masses[self.at(drawn)] += chance
         else:
-            require_size(*[self.voters] * (1 if pmf[0] == 1 else 2))
-            steps = ((pmf[0] + n) / (n + 1) for n in range(self.voters))
-            rising = list(accumulate(steps, mul, initial=Fraction(1)))
+            # Assignments of counts to classes, times K! prod a (a + 1) .. (a + n - 1) / n!.
+            even, a = pmf[0] == 1, int(pmf[0] * common)
+            require_size(k, 1 if even else k)
+            steps = [1 if even else a + n * common for n in range(k)]
+            rising = list(accumulate(steps, mul, initial=1))
             for at, (state, copies) in enumerate(zip(self.states, self.copies, strict=True)):
-                # Assignments of counts to classes, times prod a (a + 1) .. (a + n - 1) / n!.
                 orders = factorial(self.classes) // prod(map(factorial, copies.values()))
-                masses[at] = orders * prod((rising[n] for n in state), start=Fraction(1))
+                arranged = 1 if even else factorial(k) // prod(map(factorial, state))
+                masses[at] = orders * arranged * prod(rising[n] for n in state)
         total = sum(masses)
-        return [mass / total for mass in masses]
+        return [Fraction(mass, total) for mass in masses]
 
     def program(self, prior: str, loss: str, minimax: bool = False) -> Program:
         """Return the program without privacy; row ("worst", l): state l has loss at most t."""
@@ -2424,8 +2457,8 @@ def plurality(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     program.pairs = lambda: (ballots.pairs(), ballots.whole)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
-    if len(ballots.states) > most or ballots.voters > 10_000:
-        raise Malformed(f"these are more than {most} sorted counts, or 10000 ballots")
+    if len(ballots.states) > most:
+        raise Malformed(f"these are more than {most} sorted counts")
     return program
 
 
@@ -3356,15 +3389,15 @@ class NoiseProgram(Program):
     """The program of additive noise, whose value includes the tails beyond its variables.
 
     Attributes:
-        exact: the mean loss, tails included.
+        mean: returns the mean loss, tails included.
     """
 
-    exact: Number = 0
+    mean: Callable[[], Number] = int
 
     @property
     def value(self) -> Number:
         """The mean loss of the noise, tails included."""
-        return self.exact
+        return self.mean()
 
 
 class Noise:
@@ -3429,16 +3462,24 @@ class Noise:
     def mean(self, loss: Any) -> Fraction:
         """Return the mean loss, tails included."""
         ratio, total = self.ratio, Fraction(0)
-        complement = 1 - ratio
+        complement, (above, below) = 1 - ratio, ratio.as_integer_ratio()
+        listed_, scale = whole(loss, len(loss)) if isinstance(loss, list) else ([0], 1)
+        # A listed loss is summed over so many repetitions, in numbers of so many bits each.
+        size = len(listed_) // self.most * below.bit_length()
+        require_size(1 + len(listed_) // 100, 1 + size // 64)
+        require_size(self.most, 8, exact_cost(size))
         # 1, j and j^2 summed over repetitions j with weight ratio^j.
         sums = 1 / complement, ratio / complement**2, ratio * (1 + ratio) / complement**3
         for x, weight in enumerate(self.weights):
             if x <= self.last - self.most or not ratio:
                 mean = noise_loss(loss, x)
             elif isinstance(loss, list):
-                repeated = range(x, max(x, len(loss)), self.most)
-                listed_part = sum(noise_loss(loss, y) * ratio**j for j, y in enumerate(repeated))
-                mean = listed_part + noise_loss(loss, len(loss)) * ratio ** len(repeated) * sums[0]
+                # Horner's rule from the last entry, which stands for all beyond, in integers.
+                power, rest = below - above, listed_[-1] * below
+                for y in reversed(range(x, len(listed_), self.most)):
+                    power *= below
+                    rest = rest * above + listed_[y] * power
+                mean = Fraction(rest, power * scale)
             else:
                 mean = x * sums[0] + self.most * sums[1]
                 if loss == "squared":
@@ -3478,6 +3519,7 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
     weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units["weights"]]
     law = Noise(weights, number(units["ratio"]), most)
     last = integer(proof.get("last", most), 1, MOST)
+    require_size(last + most, 10)
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
     variables: list[Variable] = [*(("p", x) for x in range(last + most + 1)), ("beyond",)]
     rows = {} if "rows" not in proof else noise_rows(proof, most, last, delta, (low, high))
@@ -3489,7 +3531,7 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
     unit = Fraction(law.inner * law.outer, law.total)
     masses = {("p", x): law.weights[x] * (2 if x else 1) * unit for x in inside}
     program.point = {**masses, ("beyond",): 1 - sum(masses.values())}
-    program.exact = law.mean(loss)
+    program.mean = partial(law.mean, loss)
     program.private = partial(law.decide, delta, growth(number(setting["epsilon"]), exp_epsilon))
     program.neighbours = f"between integers up to {most} apart"
     return program
@@ -3507,12 +3549,15 @@ def noise_rows(
         delta: of the guarantee.
         ratio: e^epsilon, enclosed.
     """
-    rows = dict[Name, Row]()
+    rows, size = dict[Name, Row](), 0
     ends = vector(proof["ends"], most)
     for d, places, multipliers in proof["rows"]:
         d, terms = integer(d, 1, most), defaultdict[Variable, list[Number]](lambda: [0, 0])
         places = places and integers(places, -last, last)
         multipliers, end = vector(multipliers, len(places)), ends[d - 1]
+        longest = max((y.denominator.bit_length() for y in (*multipliers, end)), default=0)
+        size += (len(places) + (most if end else 0)) * exact_cost(longest)
+        require_size(size, 5)
         if ("privacy", d) in rows or len(set(places)) < len(places) or min([*multipliers, end]) < 0:
             raise Malformed("a row stands twice in the proof, or has a multiplier below 0")
         for x, multiplier in zip(places, multipliers, strict=True):
@@ -3578,7 +3623,10 @@ class Formulas:
         """Return the syntax tree of a formula."""
         require_size(len(text), MOST // 1000)
         try:
-            return ast.parse(text.strip(), mode="eval").body
+            with warnings.catch_warnings():
+                # Python's compiler may warn about a text such as "1if 2else 3".
+                warnings.simplefilter("ignore")
+                return ast.parse(text.strip(), mode="eval").body
         except SyntaxError:
             raise Malformed(f"{text[:60]!r} is no formula") from None
 
@@ -3610,12 +3658,18 @@ class Formulas:
             raise ZeroDivisionError
         return min(results), max(results)
 
+    def kept(self, arg: Value) -> Any:
+        """Return a value by which results are kept, and count its entries and their bits."""
+        if isinstance(arg, list):
+            return (list, *map(self.kept, arg))
+        parts = [n for end in ends(arg) for n in (end.numerator, end.denominator)]
+        self.count(max(map(int.bit_length, parts)) // 64)
+        # True equals 1, and is none.
+        return (bool, arg) if isinstance(arg, bool) else arg
+
     def call(self, name: str, args: list[Value]) -> Value:
         """Return the value of a formula or of a function for its arguments."""
-        for arg in args:
-            rows = arg if isinstance(arg, list) else []
-            self.count(sum(len(row) if isinstance(row, list) else 1 for row in rows))
-        key = name, tuple(str(arg) for arg in args)
+        key = name, tuple(map(self.kept, args))
         if key not in self.values and name in self.definitions:
             names, body = self.definitions[name]
             self.values[key] = self.value(body, dict(zip(names, args, strict=True)))
