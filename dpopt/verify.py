@@ -39,6 +39,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cache, cached_property, partial, reduce
 from heapq import heappop, heappush
@@ -121,6 +122,8 @@ def same_denominator(values: list[Fraction]) -> list[Fraction]:
 
 def integer(value: object, low: int, high: int) -> int:
     """Read an integer from low to high."""
+    if type(value) is int and low <= value <= high:
+        return value
     parsed = number(value)
     if parsed.denominator != 1 or not low <= parsed <= high:
         limit = high if high < 1 << 64 else f"2^{high.bit_length() - 1}"
@@ -894,6 +897,15 @@ class Program:
         """The objective value of the design."""
         return summed(cost * self.point.get(v, 0) for v, cost in self.cost.items())
 
+    @property
+    def span(self) -> Number:
+        """How far apart two values can be in the distributions and boxes, without the rows."""
+        span = sum((b - a) * abs(self.cost.get(v, 0)) for v, (a, b) in self.boxes.items())
+        for variables, mass in self.pmfs:
+            costs = [self.cost.get(v, 0) for v in variables]
+            span += mass * (max(costs) - min(costs))
+        return span
+
 
 def ends(coefficient: Number | Between) -> Between:
     """Return the lower and the upper end of a coefficient."""
@@ -1011,8 +1023,11 @@ def deciding(pairs: Iterable[Pair], total: int) -> list[Pair]:
     max(P - alpha Q, 0), and so a smaller step. With two outputs a step is a convex function of
     (P_1, Q_1), and vertices of the hull of all pairs are enough.
     """
-    curves = {curve_of(pair): pair for pair in pairs}
-    require_size(len(curves), 4)
+    curves, size = dict[tuple[tuple[int, int], ...], Pair](), 0
+    for pair in pairs:
+        size += len(pair[0])
+        require_size(size, 4)
+        curves[curve_of(pair)] = pair
     if all(len(one) == 2 for one, _ in curves.values()):
         hull, firsts = list[tuple[int, int]](), {c[0]: pair for c, pair in curves.items()}
         for q, p in sorted({(0, 0), (total, total), *firsts}):
@@ -1029,7 +1044,7 @@ def deciding(pairs: Iterable[Pair], total: int) -> list[Pair]:
     for curve in ordered:
         if not any(under(curve, other) for other in kept):
             kept.append(curve)
-            require_size(len(kept), len(ordered), 4)
+            require_size(len(kept), size)
     return [curves[curve] for curve in kept]
 
 
@@ -1489,6 +1504,7 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
     }
     if isinstance(symmetry, str):
         return [[[move(x, n) for x in range(n)] for n in sizes] for move in moves[symmetry]]
+    require_size(len(symmetry), inputs, outputs)
     for pair in symmetry:
         if any(sorted(side) != [*range(n)] for n, side in zip(sizes, pair, strict=True)):
             raise Malformed("symmetry holds what is no permutation")
@@ -1499,13 +1515,15 @@ def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) 
     """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
     inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
     rows, orbit_loss = asked(setting, inputs, outputs), dict[int, Number]()
+    size, generators = inputs + len(pairs or ()), moved(setting, inputs, outputs)
+    require_size(len(generators), size + sum(len(row.terms) for row in rows.values()))
     row_set = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in rows.items()}
     if any(
         orbit_loss.setdefault(orbit, loss[x][y]) != loss[x][y]
         for (x, y), orbit in orbits(setting, inputs, outputs).items()
     ):
         raise Malformed("symmetry changes the loss")
-    for sigma, tau in moved(setting, inputs, outputs):
+    for sigma, tau in generators:
         # The user's rows after sigma and tau must be the same set of rows.
         images = {
             (
@@ -1596,7 +1614,7 @@ class Voters:
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
-        self.products = 0
+        self.products = self.steps = 0
 
     def fine(self, bits: int) -> None:
         """Set the accuracy of all enclosures, in bits."""
@@ -1637,6 +1655,17 @@ class Voters:
         unit = 1 << self.bits
         return (low * unit // 1, -(-high * unit // 1)) if self.bits else (low, high)
 
+    def steps_of(self, placed: Placed, total: int = 1) -> int:
+        """Return the steps of both `mixed` at a corner, with numbers as long as ``total`` or here.
+
+        Args:
+            placed: number of voters at each corner.
+            total: an integer that the results are multiplied with.
+        """
+        sizes = list(accumulate((n for _, n in placed), initial=1))
+        steps = sum(size * (n + 1) for size, (_, n) in zip(sizes, placed, strict=False))
+        return (16 + 2 * steps) * (1 + max(self.bits, total.bit_length()) // 2048)
+
     def mixed(self, placed: Placed, side: int) -> list[Between]:
         """Return an enclosure of the pmf of the number of ones among voters at corners."""
         if (placed, side) in self.mixtures:
@@ -1667,6 +1696,7 @@ class Voters:
         """Return the exact pmf of the number of ones, times e^epsilon + 1 per voter at b or c."""
         pmf = {ones: {Fraction(0): Fraction(1)}}
         d, e, zero = self.shift, self.epsilon, Fraction(0)
+        bits = e.denominator.bit_length() + self.count * d.denominator.bit_length()
         for kind, count in placed:
             # Chances to say 1 and 0; b = (e^epsilon + Delta) / (e^epsilon + 1), c = 1 - b.
             large, small = {e: Fraction(1), zero: d}, {zero: 1 - d}
@@ -1675,7 +1705,8 @@ class Voters:
             ones_, zeros = (powers_of(chance, count) for chance in cases[kind[side]])
             wider: dict[int, Powers] = defaultdict(lambda: defaultdict(Fraction))
             for (votes, before), j in product(pmf.items(), range(count + 1)):
-                self.products += len(before) * len(ones_[j]) * len(zeros[count - j])
+                some = len(before) * len(ones_[j]) * len(zeros[count - j])
+                self.products += some * (1 + bits // 1024)
                 require_size(self.products, 16)
                 for (x, a), (y, b), (z, c) in product(
                     before.items(), ones_[j].items(), zeros[count - j].items()
@@ -1696,7 +1727,11 @@ class Voters:
         used = sum(n for _, n in placed)
         if not valid or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
-        require_size(*(n + 1 for _, n in placed), 4)
+        # All rows of a proof together; only those with the same voters share a mixture.
+        self.steps += self.steps_of(placed) + 4 * self.count
+        require_size(self.steps)
+        if (placed, 0) not in self.mixtures:
+            self.mixtures.clear()
         pmfs, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
         small, large = self.growth
         growth, terms = self.enclosed(small, large), dict[Variable, Any]()
@@ -1712,6 +1747,12 @@ class Voters:
             low, high = a[0] - b[1] - c[1] + d[0], a[1] - b[0] - c[0] + d[1]
             terms["gamma", at] = Fraction(low, unit), Fraction(high, unit)
         return Row(terms, (small - 1 + 2 * self.delta, large - 1 + 2 * self.delta))
+
+    def require_rows(self, lines: list[Any]) -> None:
+        """Refuse the multipliers of a proof if their rows are too many, before the first one."""
+        corners = [line[2] for line in lines if line[0] == "corner"]
+        placed = [tuple((kind, integer(n, 0, 4001)) for kind, n in corner) for corner in corners]
+        require_size(sum(self.steps_of(each) + 4 * self.count for each in placed))
 
     def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:
         """Yield the rows of the corner theorem: on each axis, voters at one of its two corners."""
@@ -1855,7 +1896,10 @@ class Voters:
         """
         finer, verdict = copy(self), others
         finer.fine(4 * BITS)
-        work = sum(len(open_) * (sum(n for _, n in placed) + 16) for _, placed, open_ in close)
+        work = sum(
+            finer.steps_of(placed, total) + len(open_) * sum(n for _, n in placed)
+            for _, placed, open_ in close
+        )
         for _, placed, open_ in close:
             for ones in open_:
                 low, high = finer.slack(chances, total, ones, placed)
@@ -1867,7 +1911,7 @@ class Voters:
                     verdict = replace(verdict, slack=max(low, Fraction(0)), at=at)
             finer.mixtures.clear()
             # Sizes are limited after the first corner: if it is violated, no more work is done.
-            require_size(work // 4)
+            require_size(work, 2)
         return verdict
 
     def slack(self, chances: list[int], total: int, ones: int, placed: Placed) -> Between:
@@ -2009,7 +2053,7 @@ def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     )
     unit, reach = 1 << bits, float(len(points) / total * width) / pi
     last = int(reach * e_to((log(comb(k, k // 2)) + log(4e12 / pi / k)) / k)) + 3
-    require_size(last, k, 4)
+    require_size(last, k + 4 * len(points), 4)
     angle = 4 * (4 * arctan(5, unit) - arctan(239, unit))  # pi
 
     def times_(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
@@ -2091,6 +2135,7 @@ class LargestError:
         self.pieces = [] if self.points else list(zip(points[::2], points[1::2], strict=True))
         if self.points and len(self.points) != self.count:
             raise Malformed(f"{prior[:40]} is no prior of {self.count} voters")
+        self.steps = 0
 
     def voters(self, at: Any) -> list[Fraction]:
         """Return each voter's p in a row."""
@@ -2116,7 +2161,11 @@ class LargestError:
     def row(self, name: Name) -> Row:
         """Return sign E f(L) <= t."""
         _, at, sign = name
+        # All rows of a proof together.
+        longest = max(p.denominator.bit_length() for p in self.voters(at))
+        self.steps += self.count**2 * (1 + longest // 256) + 4 * len(self.pieces)
         require_size(self.count, self.count)
+        require_size(self.steps // 10)
         if sign not in (1, -1):
             raise Malformed(f"there is no row {str(name)[:80]}")
         (pmf, short), unit = self.pmf(at), 2 << FIXED
@@ -2146,9 +2195,11 @@ class LargestError:
                 best = max(best, abs(sum(map(mul, pmf, f))) + short * sum(map(abs, f)))
             return Fraction(best, total << FIXED)
         start, polys = [a << FIXED for a in f], []
+        require_size(len(self.pieces), self.count, 1 + self.count // 10)
         # Restrict the polynomial on [0, 1] to [low, high].
         for low, high in self.pieces:
-            polys.append(split(split(start, high)[0], low / high)[1])
+            below = split(start, high)[0] if high < 1 else start
+            polys.append(split(below, low / high)[1] if low else below)
         tolerance, steps, top = (total << FIXED) >> 50, 2 * len(polys), 0
         while polys:
             best = max(best, *(abs(poly[end]) for poly in polys for end in (0, -1)))
@@ -2219,6 +2270,7 @@ def majority(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
     answer, (1 + gamma(l)) / 2, and of the other; "contrary" allows the other to be likelier.
     """
     voters = Voters(setting, exp_epsilon)
+    voters.require_rows(proof.get("multipliers", []) if proof else [])
     variables: list[Variable] = [
         ("gamma", at) for at in range((voters.count + 1) // 2, voters.count + 1)
     ]
@@ -3517,7 +3569,11 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
     most, loss, delta = setting["sensitivity"], setting["loss"], number(setting["delta"])
     require_size(most, len(units["weights"]))
     weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units["weights"]]
-    law = Noise(weights, number(units["ratio"]), most)
+    ratio = number(units["ratio"])
+    bits = max(map(int.bit_length, weights)) + ratio.denominator.bit_length()
+    require_size(len(weights), 1 + bits // 64)
+    require_size(most, len(weights), 1 + bits // 512)
+    law = Noise(weights, ratio, most)
     last = integer(proof.get("last", most), 1, MOST)
     require_size(last + most, 10)
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
@@ -3824,23 +3880,66 @@ def times(a: list[list[Fraction]], b: list[list[Fraction]]) -> list[list[Fractio
     return [[sum(map(mul, line, column), Fraction(0)) for column in columns] for line in a]
 
 
-def inverse(a: list[list[Fraction]]) -> list[list[Fraction]]:
-    """Return the inverse of a positive semidefinite matrix, by elimination.
+def inverse(a: list[list[int]]) -> tuple[list[list[int]], int]:
+    """Return R and d, R / d the inverse of a positive semidefinite matrix of integers.
 
     Rows that depend on earlier ones are 0: the inverse is that of the block of the others.
     """
-    n = len(a)
-    # Gauss-Jordan elimination of [a | I].
-    lines = [[*line, *(Fraction(i == j) for j in range(n))] for i, line in enumerate(a)]
-    for i in range(n):
-        if lines[i][i] <= 0:
-            lines[i] = [Fraction(0)] * (2 * n)
+    n, last = len(a), 1
+    # Fraction-free Gauss-Jordan elimination of [a | I] (Bareiss): every division is exact.
+    lines = [[*line, *[0] * n] for line in a]
+    for i, line in enumerate(lines):
+        pivot = line[i]
+        if pivot <= 0:
+            line[:] = [0] * (2 * n)
             continue
-        lines[i] = [x / lines[i][i] for x in lines[i]]
-        for j in range(n):
-            if j != i and lines[j][i]:
-                lines[j] = [x - lines[j][i] * y for x, y in zip(lines[j], lines[i], strict=True)]
-    return [line[n:] for line in lines]
+        line[n + i] = last
+        # Of [a | I], columns up to i are those of I by now, and those after n + i still.
+        for other in lines[:i] + lines[i + 1 :]:
+            factor = other[i]
+            for c in range(i + 1, n + i + 1):
+                other[c] = (pivot * other[c] - factor * line[c]) // last
+        last = pivot
+    return [line[n:] for line in lines], last
+
+
+def second_moments(
+    table: WeightTable, p: list[Fraction], gram: list[list[Fraction]]
+) -> list[Fraction]:
+    """Return sum_o Q_ou (Q_o . p)^-2 Q_o' M^-1 G M^-1 Q_o of each category u; see `workload`.
+
+    With integers w = total Q_o and s, where s / 2^96 is 1 / (Q_o . p) rounded down (another
+    unbiased decoder, of hardly larger variance), M is N / (2^96 total^2), N = sum s w w'. With
+    N^-1 = R / d the sum is total times that of s^2 w_u (R w)' G R w, over d^2.
+    """
+    n, total, scale = len(p), table.total, lcm(*(g.denominator for line in gram for g in line))
+    g = [[int(value * scale) for value in line] for line in gram]
+    columns = [[*table.weights[o :: len(table.weights) // n]] for o in range(table.starts[1])]
+    lines = [(floor((total << 96) / sum(map(mul, w, p))), w) for w in columns if any(w)]
+    information = [
+        [sum(s * w[u] * w[v] for s, w in lines) for v in range(n)] for u in range(n)
+    ]
+    # Elimination takes n^3 products of numbers n times as long; a product about their square.
+    bits = max(map(int.bit_length, map(max, information)))
+    require_size(n, n, n, 2 * (1 + (bits >> 7) ** 2))
+    r, d = inverse(information)
+    # If M is singular, the queries still have a decoder if G is in its range.
+    if not all(map(any, r)) and integer_product(information, integer_product(r, g)) != [
+        [d * value for value in line] for line in g
+    ]:
+        raise Refused("the outputs do not tell all categories apart")
+    sums = [0] * n
+    for s, w in lines:
+        x = [sum(map(mul, line, w)) for line in r]
+        norm = s * s * sum(a * sum(map(mul, line, x)) for a, line in zip(x, g, strict=True))
+        sums = [a + norm * b for a, b in zip(sums, w, strict=True)]
+    return [Fraction(total * a, d * d * scale) for a in sums]
+
+
+def integer_product(a: list[list[int]], b: list[list[int]]) -> list[list[int]]:
+    """Return the product of two matrices of integers."""
+    columns = list(zip(*b, strict=True))
+    return [[sum(map(mul, line, column)) for column in columns] for line in a]
 
 
 def workload(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any) -> Program:
@@ -3868,24 +3967,7 @@ def workload(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
         ("K", u, o): Fraction(w, table.total)
         for (u, o), w in zip(cells, table.weights, strict=True)
     }
-    lines = [[Fraction(point["K", u, o]) for u in range(n)] for o in range(outputs)]
-    # 1 / (Q_o . p), rounded down: another unbiased decoder, of hardly larger variance.
-    shares = [
-        Fraction(floor((1 << 200) / sum(map(mul, line, p))), 1 << 200) if any(line) else Fraction(0)
-        for line in lines
-    ]
-    scaled = [[share * q for q in line] for share, line in zip(shares, lines, strict=True)]
-    information = times(list(map(list, zip(*scaled, strict=True))), lines)
-    inverse_ = inverse(information)
-    # If M is singular, the queries still have a decoder if G is in its range.
-    if not all(map(any, inverse_)) and times(information, times(inverse_, gram)) != gram:
-        raise Refused("the outputs do not tell all categories apart")
-    spread = times(inverse_, times(gram, inverse_))
-    norms = [
-        share * sum(map(mul, a, b))
-        for share, a, b in zip(shares, times(scaled, spread), lines, strict=True)
-    ]
-    losses = [sum(map(mul, norms, column)) - g for *column, g in zip(*lines, diagonal, strict=True)]
+    losses = [a - b for a, b in zip(second_moments(table, p, gram), diagonal, strict=True)]
     value = max(losses) if worst else sum(map(mul, losses, p))
     pmfs: list[Pmf] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
     program = Program(pmfs, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
@@ -4142,11 +4224,21 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
 class Seen(dict[str, Any]):
     """A JSON object without duplicate names; it records which of them were read."""
 
+    # A file may hold very many objects, of which few are read.
+    __slots__ = ("_looked",)
+    _looked: set[str]
+
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        self.looked = set[str]()
         if len(self) != len(pairs):
             raise Malformed("a name stands twice in an object")
+
+    @property
+    def looked(self) -> set[str]:
+        """The names that were read."""
+        if not hasattr(self, "_looked"):
+            self._looked = set()
+        return self._looked
 
     def __getitem__(self, name: str) -> Any:
         self.looked.add(name)
@@ -4181,6 +4273,9 @@ def read(path: str) -> Seen:
         if not Path(path).is_file() or Path(path).stat().st_size > 256 << 20:
             raise Malformed("it is no file of at most 256 MiB")
         text = Path(path).read_text(encoding="utf-8")
+        # An empty list or object takes far more memory than its two characters.
+        require_size(text.count("{"), 10)
+        require_size(text.count("["))
         content = json.loads(text, object_pairs_hook=Seen, parse_constant=number)
     except (OSError, ValueError, RecursionError) as error:
         raise Malformed(f"it cannot be read: {type(error).__name__}") from None
@@ -4264,7 +4359,7 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     least = epsilon * (1 - Fraction(1, 10**12))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
-    promise = f"({float(epsilon):.6g}, {float(delta):.6g})-DP"
+    promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"
     yield f"private: {kind}, {promise}, {count} inequalities decided exactly, {program.neighbours}"
     yield about(setting)
     if missed:
@@ -4277,8 +4372,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         if proof is not None:
             raise Refused("optimality is not decided: no coefficients of its objective are known")
         return
-    value = program.value
-    if abs(value - number(body["value"])) > abs(value) / 10**9 + Fraction(1, 10**12):
+    # What double precision may miss is small compared with the values that are possible.
+    value, span = program.value, Fraction(program.span)
+    if abs(value - number(body["value"])) > abs(value) / 10**9 + min(span, 1) / 10**12:
         raise Refused(f"it states the value {body['value']}, which is {float(value)!r}")
     yield f"value: {float(value)!r}{program.note}"
     if proof is not None:
@@ -4292,7 +4388,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         if claimed > shown if not program.maximise else claimed < shown:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(shown)!r} only")
         gap, sign = abs(value - claimed), -1 if program.maximise else 1
-        tolerance, stated = max(1, abs(value)) / Fraction(10**9), body["bound"]
+        # Optimal are values that differ by less than a millionth of what is possible.
+        scale, stated = min(span, max(1, abs(value))) + abs(value) / 10**6, body["bound"]
+        tolerance = scale / 10**9
         if stated is None or sign * (number(stated) - claimed) > tolerance:
             raise Refused(f"it states the bound {stated}; the proof shows {float(claimed)!r}")
         side = "above" if program.maximise else "below"
@@ -4300,6 +4398,14 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         yield f"{what}: no other{program.among} is {side} {float(claimed)!r}, gap {float(gap):.3g}"
     elif body["bound"] is not None:
         yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
+
+
+def not_below(value: Number) -> str:
+    """Return six digits of a number, rounded up where more than the rounding of a float is lost."""
+    text, least = f"{float(value):.6g}", Decimal(float(value) * (1 - 2**-50))
+    if Decimal(text) >= least:
+        return text
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(least)):.6g}"
 
 
 def promised_by(setting: Setting) -> tuple[Number, Number, Setting]:

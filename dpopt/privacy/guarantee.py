@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpopt import _checks
@@ -40,8 +41,17 @@ class Guarantee:
 
 
 def in_short(guarantee: Guarantee) -> str:
-    """Return a short text of a guarantee, such as "(0.5, 0)-DP"."""
-    return f"({guarantee.epsilon:.6g}, {guarantee.delta:.6g})-DP"
+    """Return a short text of a guarantee, such as "(0.5, 0)-DP", rounded up to six digits."""
+    return f"({_not_below(guarantee.epsilon)}, {_not_below(guarantee.delta)})-DP"
+
+
+def _not_below(value: float) -> str:
+    """Return six digits, rounded up where more than the rounding of a float would be lost."""
+    # A product such as 0.1 times 3 is a float or two above 0.3, which says it better.
+    text, least = f"{value:.6g}", Decimal(value * (1 - 2**-50))
+    if Decimal(text) >= least:
+        return text
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(least)):.6g}"
 
 
 def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:
