@@ -226,9 +226,17 @@ def decided_delta(
         epsilon: of all releases together, in nats.
         delta: the grid is refined until the upper end is at most delta, or the lower end above it;
             or until it is the finest.
+
+    Raises:
+        ParameterError: if releases times outcomes are too many for the first grid.
     """
-    rounds = [pairs] * releases
-    each = releases * sum(p.size for p, _ in pairs)
+    rounds, outcomes = [pairs] * releases, sum(p.size for p, _ in pairs)
+    each, most = releases * outcomes, _MOST_ENTRIES // (4 * _FIRST)
+    if each > most:
+        raise ParameterError(
+            f"releases is {releases}, of neighbours with {outcomes:,} outcomes that count; it may "
+            f"be at most {most // outcomes}, for {most:,} outcomes in all."
+        )
     return _refined(
         lambda cells: interval(rounds, epsilon, cells),
         lambda enclosed: enclosed.upper <= delta or enclosed.lower > delta,

@@ -1438,7 +1438,8 @@ def pairs_of_rows(
     """Return the distributions of neighbouring inputs, and their total; see `decide_table`."""
     rows = [tuple(map(table.weights.__getitem__, row)) for row in variable]
     ends_ = permutations(range(len(rows)), 2) if pairs is None else pairs
-    require_size(len(rows) if pairs is None else 1, len(rows) if pairs is None else len(pairs))
+    count = len(rows) * (len(rows) - 1) if pairs is None else len(pairs)
+    require_size(count, len(rows[0]), 4)
     return ((rows[x], rows[z]) for x, z in ends_), table.total
 
 
@@ -3916,9 +3917,7 @@ def second_moments(
     g = [[int(value * scale) for value in line] for line in gram]
     columns = [[*table.weights[o :: len(table.weights) // n]] for o in range(table.starts[1])]
     lines = [(floor((total << 96) / sum(map(mul, w, p))), w) for w in columns if any(w)]
-    information = [
-        [sum(s * w[u] * w[v] for s, w in lines) for v in range(n)] for u in range(n)
-    ]
+    information = [[sum(s * w[u] * w[v] for s, w in lines) for v in range(n)] for u in range(n)]
     # Elimination takes n^3 products of numbers n times as long; a product about their square.
     bits = max(map(int.bit_length, map(max, information)))
     require_size(n, n, n, 2 * (1 + (bits >> 7) ** 2))

@@ -34,6 +34,7 @@ from dpopt.majority.objectives import (
 )
 from dpopt.majority.priors import (
     DEFAULT_PRIOR,
+    CommonPrior,
     Prior,
     PriorLike,
     RecordedPrior,
@@ -200,6 +201,15 @@ class Majority(Voters):
         if prior is DEFAULT_PRIOR and objective == "worst-case":
             # No prior was given: allow all p, not only equal ones.
             prior = UniformPrior()
+        _few("prior", prior, k, common_peaks=objective == "worst-case")
+        for other in priors or ():
+            _few("a prior of priors", other, k)
+        # The program of each prior is solved alone, also when a design is loaded.
+        if len(priors or ()) * k**2 > 65_000_000:
+            raise ParameterError(
+                f"priors holds {len(priors or ())} priors; for {k} voters it may hold at most "
+                f"{65_000_000 // k**2}."
+            )
         self.keep(
             objective=objective,
             prior=prior,
@@ -554,6 +564,25 @@ def _vertices(pair: DominatingPair) -> list[tuple[Vector, Vector]]:
         if (q, p) != (scale, scale) or len(pair.upper) == 1
     )
     return as_floats(sides, scale)
+
+
+def _few(name: str, prior: Prior, voters: int, *, common_peaks: bool = False) -> None:
+    """Refuse a prior of so many intervals that its program takes minutes or gigabytes.
+
+    Args:
+        name: of the parameter.
+        prior: one of its priors.
+        voters: K.
+        common_peaks: whether errors are compared on a grid of each interval of a common p.
+    """
+    intervals = len(getattr(getattr(prior, "base", prior), "intervals", ()))
+    grid = common_peaks and isinstance(prior, CommonPrior)
+    most = 20_000_000 // voters**2 if grid else 400_000 // voters
+    if intervals > most:
+        raise ParameterError(
+            f"{name} has {intervals} intervals; for {voters} voters it may have at most "
+            f"{most}{' in a worst case' if grid else ''}."
+        )
 
 
 def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:

@@ -33,10 +33,10 @@ def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
     """
     entries = len(table.inputs.edges.first)
     # Comparing them takes seconds.
-    if entries > 2_000_000:
+    if entries > 500_000:
         raise ParameterError(
             f"neighbours have {entries:,} outcomes; those of several releases are compared up to "
-            "2,000,000."
+            "500,000."
         )
     sides = set[Sides]()
     for first, second, counts in table.inputs.edges.listed():
@@ -86,10 +86,18 @@ def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
     # Integers may be longer than a float's.
     shares = [[(b / total, a / total) for b, a in curve] for curve in padded]
     floats = np.array(shares).reshape(len(shares), most, 2).swapaxes(1, 2)
-    left, kept = np.arange(len(curves)), list[Sides]()
+    left, kept, compared = np.arange(len(curves)), list[Sides](), 0
     while left.size:
         first, left = int(left[0]), left[1:]
         kept.append(curves[first][1])
+        compared += left.size * most
+        # Some seconds.
+        if compared > 100_000_000:
+            raise ParameterError(
+                f"neighbours have {len(curves):,} pairs of distributions of up to {most} outcomes, "
+                "of which too many count; those of several releases are compared in up to "
+                "100,000,000 steps."
+            )
         x, y = np.insert(floats[first], 0, 0.0, axis=1)
         rises, runs = np.diff(y), np.diff(x)
         steepest = float(np.max(rises[runs > 0] / runs[runs > 0], initial=0.0))

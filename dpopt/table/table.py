@@ -217,6 +217,8 @@ class Table:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise ParameterError("the table's weights or total are malformed.") from None
-        if [len(row) for row in rows] != np.diff(inputs.starts).tolist():
+        # Numbers first: inputs that the weights do not fill may be too many for arrays.
+        sizes = [len(row) for row in rows]
+        if sum(sizes) != inputs.size or sizes != np.diff(inputs.starts).tolist():
             raise ParameterError("the table's weights are rows of other lengths than its inputs'.")
         return cls(inputs, tuple(weight for row in rows for weight in row), total)
