@@ -920,7 +920,6 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     A program that maximises is negated.
 
     Raises:
-        Malformed: if a row stands twice.
         Refused: if the multiplier of an inequality is negative.
     """
     sign = -1 if program.maximise else 1
@@ -929,11 +928,8 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     for variable, cost in program.cost.items():
         reduced[variable] = sign * cost
     total: list[Number] = []
-    names, size = set[Name](), 0
+    size = 0
     for name, y in multipliers:
-        if name in names:
-            raise Malformed(f"row {str(name)[:80]} stands twice")
-        names.add(name)
         row = program.row(name)
         size += 1 + len(row.terms) * exact_cost(y.denominator.bit_length())
         require_size(size)
@@ -952,6 +948,16 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
         sums = reduced[variable], reduced[variable] + widths[variable]
         total.append(min(a * end for a, end in product(sums, box)))
     return sign * summed(total)
+
+
+def each_once(multipliers: Iterable[tuple[Name, Number]]) -> Iterator[tuple[Name, Number]]:
+    """Yield the multipliers of a file; refuse a row that stands twice, which might be very long."""
+    names = set[Name]()
+    for name, y in multipliers:
+        if name in names:
+            raise Malformed(f"row {str(name)[:80]} stands twice")
+        names.add(name)
+        yield name, y
 
 
 def decide(program: Program) -> Verdict:
@@ -2249,7 +2255,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
         if coin <= 0:
             raise Malformed(f"a fair coin has no error under {str(prior)[:40]}")
         best_error = number(entry["best"])
-        if best_error > coin - bound(mean, names):
+        if best_error > coin - bound(mean, each_once(names)):
             raise Refused(f"the best error under {str(prior)[:40]} is not shown to be the best")
         terms: dict[Variable, Any] = {v: -c for v, c in cost.items()}
         rows["prior", j] = Row(terms | {("t",): -coin}, best_error - coin)
@@ -4383,7 +4389,7 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         require_size(len(lines), 40)
         ys = same_denominator([number(line[-1]) for line in lines])
         names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
-        shown, claimed = bound(program, names), number(proof["bound"])
+        shown, claimed = bound(program, each_once(names)), number(proof["bound"])
         if claimed > shown if not program.maximise else claimed < shown:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(shown)!r} only")
         gap, sign = abs(value - claimed), -1 if program.maximise else 1
@@ -4443,7 +4449,7 @@ def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
     verdict, value, claimed = decide(program), program.value, number(body["value"])
     count = verdict.rows
-    if verdict.missed > 0 or not value == claimed == bound(program, names):
+    if verdict.missed > 0 or not value == claimed == bound(program, each_once(names)):
         raise Refused("its value, its point and its multipliers do not agree")
     summary = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
     yield f"optimal: {summary}, {program.neighbours}"

@@ -214,13 +214,13 @@ def test_corners_that_are_close_have_the_slack_of_fractions(
 def test_close_corners_are_no_more_than_the_limit(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each costs as many steps as voters are placed, and 16: four are taken for one."""
+    """Both sides of a corner cost 5 steps and 8 more, and each number of ones 4: two count."""
     setting = Majority(5, 0.7, 1.5)
     voters, chances = verify.Voters(setting.to_dict(), None), [ONE] * 6
     close: list[verify.Close] = [(0.0, (("bc", 4),), [0, 1])] * many
     beside = verify.Verdict(7, Fraction(2))
-    monkeypatch.setattr(verify, "MOST", many * 2 * (4 + 16) // 4)
+    monkeypatch.setattr(verify, "MOST", many * 2 * (2 * 5 + 16 + 2 * 4))
     voters.settled(chances, 2 * ONE, beside, close)
-    monkeypatch.setattr(verify, "MOST", many * 2 * (4 + 16) // 4 - 1)
+    monkeypatch.setattr(verify, "MOST", many * 2 * (2 * 5 + 16 + 2 * 4) - 1)
     with pytest.raises(verify.Malformed, match="a size is beyond"):
         voters.settled(chances, 2 * ONE, beside, close)
