@@ -1621,7 +1621,7 @@ class Voters:
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
-        self.products = self.steps = 0
+        self.products = 0
 
     def fine(self, bits: int) -> None:
         """Set the accuracy of all enclosures, in bits."""
@@ -1734,10 +1734,9 @@ class Voters:
         used = sum(n for _, n in placed)
         if not valid or integer(ones, 0, 4001) + used > self.count:
             raise Malformed(f"{str(name)[:80]} is no corner")
-        # All rows of a proof together; only those with the same voters share a mixture.
-        self.steps += self.steps_of(placed) + 4 * self.count
-        require_size(self.steps)
-        if (placed, 0) not in self.mixtures:
+        require_size(*(n + 1 for _, n in placed), 4)
+        # Rows with the same voters share a mixture, which takes much memory.
+        if len(self.mixtures) * self.count > 100_000:
             self.mixtures.clear()
         pmfs, nothing, unit = [self.mixed(placed, side) for side in (0, 1)], (0, 0), 1 << self.bits
         small, large = self.growth
@@ -1760,6 +1759,8 @@ class Voters:
         corners = [line[2] for line in lines if line[0] == "corner"]
         placed = [tuple((kind, integer(n, 0, 4001)) for kind, n in corner) for corner in corners]
         require_size(sum(self.steps_of(each) + 4 * self.count for each in placed))
+        errors = sum(1 + len(str(line[1])) // 64 for line in lines if line[0] == "error")
+        require_size(errors, self.count, 1 + self.count // 25)
 
     def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:
         """Yield the rows of the corner theorem: on each axis, voters at one of its two corners."""
@@ -2142,7 +2143,6 @@ class LargestError:
         self.pieces = [] if self.points else list(zip(points[::2], points[1::2], strict=True))
         if self.points and len(self.points) != self.count:
             raise Malformed(f"{prior[:40]} is no prior of {self.count} voters")
-        self.steps = 0
 
     def voters(self, at: Any) -> list[Fraction]:
         """Return each voter's p in a row."""
@@ -2168,11 +2168,7 @@ class LargestError:
     def row(self, name: Name) -> Row:
         """Return sign E f(L) <= t."""
         _, at, sign = name
-        # All rows of a proof together.
-        longest = max(p.denominator.bit_length() for p in self.voters(at))
-        self.steps += self.count**2 * (1 + longest // 256) + 4 * len(self.pieces)
         require_size(self.count, self.count)
-        require_size(self.steps // 10)
         if sign not in (1, -1):
             raise Malformed(f"there is no row {str(name)[:80]}")
         (pmf, short), unit = self.pmf(at), 2 << FIXED
@@ -2277,7 +2273,8 @@ def majority(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
     answer, (1 + gamma(l)) / 2, and of the other; "contrary" allows the other to be likelier.
     """
     voters = Voters(setting, exp_epsilon)
-    voters.require_rows(proof.get("multipliers", []) if proof else [])
+    for lines in [proof, *proof.get("priors", [])] if proof else []:
+        voters.require_rows(lines.get("multipliers", []))
     variables: list[Variable] = [
         ("gamma", at) for at in range((voters.count + 1) // 2, voters.count + 1)
     ]
