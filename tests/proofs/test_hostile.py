@@ -213,14 +213,15 @@ def test_sizes_are_refused_when_a_design_is_loaded() -> None:
         with pytest.raises(dpopt.ParameterError, match="rows of other lengths"):
             Table.read(Graph(inputs, outputs), empty)
     ends = ",".join(str(i / 5000) for i in range(4000))
-    for setting, told in (
+    cases: list[tuple[dict[str, Any], str]] = [
         (
             {"objective": "worst-case", "prior": f"common-uniform:{ends}"},
             "2000 intervals.* most 1 ",
         ),
         ({"prior": f"uniform:{ends}"}, "2000 intervals; for 4001 voters it may have at most 99"),
         ({"objective": "least-regret", "priors": ["uniform:0,1"] * 50}, "50 priors; .* at most 4"),
-    ):
+    ]
+    for setting, told in cases:
         with pytest.raises(dpopt.ParameterError, match=told):
             dpopt.Majority(4001, 1.0, 1.0, **setting)
 
