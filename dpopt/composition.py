@@ -289,15 +289,15 @@ def adaptive_epsilon(
         pairs: as for `adaptive_delta`.
         releases: k, at least 1.
         delta: of all releases together, in [0, 1).
-        accuracy: largest distance of the ends of the grid's interval, in nats.
+        accuracy: distance of the ends that is aimed at, in nats, on the grid.
 
     Returns:
-        Epsilons. At ``upper`` the delta was shown to be at most delta. At ``lower``, unless it is
-        0, it was proved to be above it. ``upper`` is infinite if a larger delta is possible at
-        every epsilon.
+        Two epsilons. At ``upper`` the releases were shown to satisfy the given delta; at ``lower``,
+        unless it is 0, to violate it. ``upper`` can be infinite, for delta = 0 or a dominating
+        pair.
 
     Raises:
-        ParameterError: as for `adaptive_delta`; or if pairs need an epsilon above 29.
+        ParameterError: as for `adaptive_delta`; or if, on the grid, an epsilon above 29 is needed.
 
     Example:
         >>> from dpopt.composition import adaptive_epsilon

@@ -856,12 +856,11 @@ def design(
 ) -> Design:
     """Return the best mechanism of a setting, proved private.
 
-    Of a rule from a paper that turns out not to be private, the design has no certificate and
-    releases nothing.
+    If a paper's published rule is not private, its design has no certificate and releases nothing.
 
     Args:
-        setting: an object of a class such as `dpopt.Majority`; `dpopt.kinds` lists all; or
-            of your own.
+        setting: an object of a class such as `dpopt.Majority` (`dpopt.kinds` lists all), or of a
+            setting class of your own.
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
         stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the

@@ -102,8 +102,9 @@ def certify(
     privacy among them, only up to a tolerance. Given an epsilon, `certify` mixes the table with a
     strictly private one, by the least share that makes every row true of integer weights, and
     proves these private in exact arithmetic; releases are drawn from them. The design's ``moved``
-    says how far a row was moved, in total variation. A table that is far from private has nearer
-    private ones: write the distance as the objective of a `dpopt.Problem`, and certify that.
+    is the largest total variation by which a row was moved. For a table far from private the result
+    need not be the nearest private one: write the distance as the objective of a `dpopt.Problem`,
+    and certify that.
 
     - ``certify(kernel, 1.0, graph="path")`` makes a mechanism, the design of a `dpopt.Kernel`
       without a loss.
@@ -122,8 +123,8 @@ def certify(
             the others, flattened in C order, the input. A nested list, an array of any library, a
             pandas or polars frame (a row for each input; or the columns input, output and
             probability), a file of one (.csv, .tsv, .npz, .npy, .parquet), a solved variable or
-            expression of cvxpy or linopy; or, for the least epsilon or delta between its own
-            neighbours, a design of any kind or its table, represented by its integers.
+            expression of cvxpy or linopy. To ask for the least epsilon or delta, also a design or
+            its table: its integers and its own neighbours are used.
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
@@ -146,7 +147,7 @@ def certify(
     Raises:
         ParameterError: if ``kernel`` is no table of probabilities, a parameter is out of range or
             does not go with the others, or the quantity is not available for this mechanism.
-        InfeasibleError: if no private kernel satisfies the constraints; it names the blocks.
+        InfeasibleError: if no private kernel satisfies the constraints; the message names these.
         NotPrivateError: if repair moves a row by more than the tolerance; it says by how much, and
             which epsilon the unrepaired table needs.
 

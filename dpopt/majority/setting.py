@@ -85,8 +85,8 @@ class Majority(Voters):
 
     With L ones among the K votes, DaRRM (Data-dependent Randomized Response Majority; Jiang, Zhang,
     Joshi, 2024) outputs the majority with probability gamma(L), else a fair coin (algorithm 1 of
-    that paper). gamma(l) = gamma(K - l), so the variables are its upper half; with h = gamma above
-    the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
+    that paper). By definition gamma(l) = gamma(K - l); the variables are its upper half. With
+    h = gamma above the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
 
         maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
@@ -118,9 +118,9 @@ class Majority(Voters):
 
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
     answer and of the other one, for l = (K + 1) / 2..K. Its attributes: ``gamma`` on 0..K;
-    ``expected_error`` E|error| under the prior as for "mean", with
-    ``expected_error_standard_error``; ``sampled_error(rng, draws)`` mean and standard error over p
-    drawn from the prior; ``regrets`` under each of several priors.
+    ``expected_error`` E|error| under the prior, or the lower bound of it that "mean" describes,
+    with ``expected_error_standard_error``; ``sampled_error(rng, draws)`` mean and standard error
+    over p drawn from the prior; ``regrets`` under each of several priors.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.

@@ -82,8 +82,9 @@ class Plurality(ClassSetting):
       each vote below the top; at e^(epsilon / 2) both are private for all K and C by a theorem.
       Where the histograms can be listed, the step is the largest that passes for these K and C.
 
-    At the same epsilon the exponential mechanism has the largest loss, but over many releases it
-    can have the least privacy cost: it is (epsilon^2 / 8)-zCDP, the others epsilon^2 / 2.
+    At the same step the exponential mechanism loses at least as much as permute-and-flip, but over
+    many releases it can cost the least privacy: it is (epsilon^2 / 8)-zCDP, the others
+    epsilon^2 / 2.
 
     Attributes:
         records: K, in 1..10^15, public: the number of records, or of non-private voters.
