@@ -22,6 +22,7 @@ from dpopt import Kernel, Majority, Multiclass, NotPrivateError, ParameterError,
 from dpopt.budget import Budgeted, CurveRows, gaussian_curve, gaussian_delta
 from dpopt.composition import Engine, adaptive_delta, ordered_delta, unordered_delta
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.shape import made
 from dpopt.table import Graph, Table
 from dpopt.table.pairs import pairs_of, undominated
 from dpopt.votes import Spending
@@ -195,7 +196,7 @@ def test_tables_at_the_limits(
     growth = Fraction(verify.exp(Fraction(1))[0])
     exact = by_histories([neighbours_of(table)] * 3, growth)
     assert exact < delta * 0.9
-    design, path = dpopt.shape.made(setting, table, float_bound=None), tmp_path / "x.json"
+    design, path = made(setting, table, float_bound=None), tmp_path / "x.json"
     assert design.private
     design.save(path)
     assert dpopt.load(path).private

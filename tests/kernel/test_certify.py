@@ -399,7 +399,8 @@ def test_names_that_are_numbers_have_their_order() -> None:
 def test_names_belong_to_tables() -> None:
     design = dpopt.certify(list(LEVELS.values()), 1.0, graph="path", inputs=[*LEVELS])
     assert design.release("low") in (0, 1)
-    for asked in ({"inputs": [*LEVELS]}, {"graph": "path"}, {"epsilon": 1.0}):
+    asks: list[dict[str, Any]] = [{"inputs": [*LEVELS]}, {"graph": "path"}, {"epsilon": 1.0}]
+    for asked in asks:
         with pytest.raises(ParameterError, match="between its own neighbours; for more take"):
             dpopt.certify(design, **asked)
     with pytest.raises(ParameterError, match="inputs is given and so is setting"):

@@ -57,6 +57,7 @@ def test_a_chance_below_the_smallest_float_is_not_rounded_up_before_it_grows(vot
     assert p > growth * Fraction(small, total) + Fraction(least)
     weights = {"total": hex(total), "weights": [[hex(w) for w in row] for row in rows]}
     program = verify.KINDS["majority"](setting, weights, None, None)
+    assert program.private is not None
     with pytest.raises(verify.Refused, match="not private"):
         program.private()
 
