@@ -155,7 +155,7 @@ def weights_of(values: object, size: int) -> list[Fraction]:
     return weights
 
 
-def whole(values: object, size: int) -> tuple[list[int], int]:
+def integer_weights(values: object, size: int) -> tuple[list[int], int]:
     """Read ``size`` weights as integers over a common denominator; return both."""
     if isinstance(values, list) and set(map(type, values)) == {float}:
         # A prior of many floats is read without making a Fraction for each.
@@ -1300,15 +1300,15 @@ class WeightTable:
     total: int
 
 
-def table_of(units: Any, sizes: list[int], counts: list[int]) -> WeightTable:
+def table_of(stored: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     """Read the weights of a file: "total", and under "weights" a list for each input.
 
     Args:
-        units: integer weights, as the file has them.
+        stored: integer weights, as the file has them.
         sizes: number of variables of each input.
         counts: number of outputs that share each variable.
     """
-    total, rows = integer(units["total"], 1, 1 << 4 * LONGEST), units["weights"]
+    total, rows = integer(stored["total"], 1, 1 << 4 * LONGEST), stored["weights"]
     if not isinstance(rows, list) or len(rows) != len(sizes):
         raise Malformed(f"a table of {len(sizes)} rows is missing")
     weights = list[int]()
@@ -1321,7 +1321,7 @@ def table_of(units: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     return WeightTable(weights, counts, starts, total)
 
 
-def kernel(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the kernel of least mean loss, or of least worst-case loss.
 
     The mean is sum_x prior_x loss_x . K_x, the worst case max_x loss_x . K_x; K_xy = Pr[y | x].
@@ -1341,11 +1341,11 @@ def kernel(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) ->
     pmfs: list[Pmf] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(pmfs, {}, {}, list, no_row, setting["sense"] == "maximise")
     variable = variables_of(setting, inputs, outputs)
-    table = table_of(units, *sizes_of(variable, outputs)) if units else None
+    table = table_of(stored, *sizes_of(variable, outputs)) if stored else None
     if table:
         probabilities = [Fraction(weight, table.total) for weight in table.weights]
         program.point = {("K", x, y): probabilities[variable[x][y]] for x, y in cells}
-    rows = asked(setting, inputs, outputs)
+    rows = own_rows(setting, inputs, outputs)
     if setting["sense"] not in ("minimise", "maximise"):
         raise Malformed("sense is neither minimise nor maximise")
     if setting["objective"] not in ("mean", "worst-case"):
@@ -1357,7 +1357,7 @@ def kernel(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) ->
             terms: dict[Variable, Any] = {("K", x, y): sign * a for y, a in enumerate(line)}
             rows["worst", x] = Row(terms | {("t",): -sign})
         program.cost, program.boxes["t",] = {("t",): 1}, (min(all_losses), max(all_losses))
-        if units:
+        if stored:
             losses = [
                 sum(a * program.point["K", x, y] for y, a in enumerate(loss[x]))
                 for x in range(inputs)
@@ -1475,7 +1475,7 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
         order = {d: number for number, d in enumerate(sorted(set(distances.values())))}
         return {pair: order[d] for pair, d in distances.items()}
     # Breadth-first: the first pair that was not reached starts the next orbit.
-    count, generators = 0, moved(setting, inputs, outputs)
+    count, generators = 0, symmetry_generators(setting, inputs, outputs)
     for pair in product(range(inputs), range(outputs)):
         reached = [] if pair in orbit else [pair]
         for x, y in reached:
@@ -1486,7 +1486,7 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
     return orbit
 
 
-def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
+def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
     """Return generators (sigma, tau) of the symmetries: permutations of inputs and of outputs."""
     symmetry, sizes = setting["symmetry"], (inputs, outputs)
     if symmetry in ("hamming", "symbols"):
@@ -1521,8 +1521,8 @@ def moved(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
 def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
     inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
-    rows, orbit_loss = asked(setting, inputs, outputs), dict[int, Number]()
-    size, generators = inputs + len(pairs or ()), moved(setting, inputs, outputs)
+    rows, orbit_loss = own_rows(setting, inputs, outputs), dict[int, Number]()
+    size, generators = inputs + len(pairs or ()), symmetry_generators(setting, inputs, outputs)
     require_size(len(generators), size + sum(len(row.terms) for row in rows.values()))
     row_set = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in rows.items()}
     if any(
@@ -1548,7 +1548,7 @@ def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) 
             raise Malformed("symmetry changes the neighbours")
 
 
-def asked(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
+def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
     """Return the setting's rows other than privacy, which a kernel satisfies up to a residual.
 
     "invariance", i, y: sum_x A_ix K_xy = B_iy, or q K = q. "rows", name, i, sign: sum_xy c_ixy K_xy
@@ -2266,7 +2266,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     program.note = f" (or more: minus the largest regret against errors that none is below{suffix})"
 
 
-def majority(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any) -> Program:
+def majority(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any) -> Program:
     """Return the program of the noise function gamma(l) = gamma(K - l) of a majority vote.
 
     For l = (K + 1) / 2..K votes for the majority, the table has the chances of the majority's
@@ -2281,8 +2281,8 @@ def majority(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
     boxes = dict.fromkeys(variables, (-1 if setting["contrary"] else 0, 1))
     program = Program([], {**boxes}, {}, voters.names, voters.row, maximise=True)
     table = None
-    if units is not None:
-        table = table_of(units, [2] * len(variables), [1] * (2 * len(variables)))
+    if stored is not None:
+        table = table_of(stored, [2] * len(variables), [1] * (2 * len(variables)))
         ones, zeros = table.weights[::2], table.weights[1::2]
         program.point = {
             v: Fraction(a - b, table.total) for v, a, b in zip(variables, ones, zeros, strict=True)
@@ -2332,12 +2332,12 @@ class Ballots:
         index_of: index of sorted counts in ``states``.
         copies: for each state, the number of classes with each count.
         weights: for each state, the integer weight of a class of each count; empty if not given.
-        whole: total of the weights; 0 if not given.
+        total: of the weights; 0 if not given.
     """
 
-    def __init__(self, voters: object, classes: object, units: Any) -> None:
+    def __init__(self, voters: object, classes: object, stored: Any) -> None:
         self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
-        if isinstance(units, list):
+        if isinstance(stored, list):
             raise Refused("a step is private by a theorem that is not decided here")
         if self.voters > 10_000:
             raise Malformed("these are more than 10000 ballots")
@@ -2360,15 +2360,15 @@ class Ballots:
         hidden = self.classes - shown
         self.copies = [{c: s.count(c) + hidden * (c == 0) for c in s} for s in self.states]
         self.weights, self.table = list[dict[int, int]](), None
-        if units:
+        if stored:
             counts_ = [n for copies in self.copies for n in copies.values()]
-            self.table = table_of(units, list(map(len, self.copies)), counts_)
+            self.table = table_of(stored, list(map(len, self.copies)), counts_)
             rows = pairwise(self.table.starts)
             listed = [self.table.weights[start:end] for start, end in rows]
             self.weights = [
                 dict(zip(m, row, strict=True)) for m, row in zip(self.copies, listed, strict=True)
             ]
-        self.whole = self.table.total if self.table else 0
+        self.total = self.table.total if self.table else 0
 
     def at(self, votes: Iterable[int]) -> int:
         """Return the index of the state of these counts."""
@@ -2416,7 +2416,7 @@ class Ballots:
         for at, (state, copies) in enumerate(zip(self.states, self.copies, strict=True)):
             losses.append({("q", at, c): min(state[0] - c, most) for c in copies})
             for c, w in self.weights[at].items() if self.weights else ():
-                program.point["q", at, c] = Fraction(w * copies[c], self.whole)
+                program.point["q", at, c] = Fraction(w * copies[c], self.total)
         if minimax:
             rows = {("worst", at): Row({**each, ("t",): -1}) for at, each in enumerate(losses)}
             program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
@@ -2441,8 +2441,9 @@ class Ballots:
 
     def near(self, at: int) -> Iterator[tuple[int, int, int]]:
         """Yield (c, t, d): one replaced ballot leads to state t, and a class from count c to d."""
-        for moved in self.moves(at):
-            to, pairs = self.at(moved), set(zip(self.states[at], moved, strict=True))
+        for moved_counts in self.moves(at):
+            to = self.at(moved_counts)
+            pairs = set(zip(self.states[at], moved_counts, strict=True))
             yield from ((c, to, d) for c, d in pairs if (at, c) != (to, d))
 
     def pairs(self) -> Iterator[Pair]:
@@ -2450,8 +2451,11 @@ class Ballots:
         # Of the classes that are not shown, none has a ballot: they are one outcome.
         hidden = self.classes - self.shown
         for at, state in enumerate(self.states):
-            for moved in self.moves(at):
-                both = (self.weights[at], state), (self.weights[self.at(moved)], moved)
+            for moved_counts in self.moves(at):
+                both = (
+                    (self.weights[at], state),
+                    (self.weights[self.at(moved_counts)], moved_counts),
+                )
                 one, other = (
                     (*(weights[c] for c in counts_), hidden * weights.get(0, 0))
                     for weights, counts_ in both
@@ -2469,13 +2473,13 @@ class Ballots:
         return over, under, count, where
 
 
-def plurality(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of a plurality of non-private ballots; see `Ballots`.
 
     "privacy", l, c, t, d: k_lc <= e^epsilon k_td if one replaced ballot turns l into t, and a class
     of count c into one of count d; k is q over the number of classes of that count.
     """
-    ballots = Ballots(setting["records"], setting["classes"], units)
+    ballots = Ballots(setting["records"], setting["classes"], stored)
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
     minimax = {"mean": False, "worst-case": True}[setting["objective"]]
     program = ballots.program(setting["prior"], setting["loss"], minimax)
@@ -2510,7 +2514,7 @@ def plurality(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
         return decide_ratios(table.weights, table.total, columns, exp_to, len(pairs))
 
     program.names, program.row, program.private = every, row, private
-    program.pairs = lambda: (ballots.pairs(), ballots.whole)
+    program.pairs = lambda: (ballots.pairs(), ballots.total)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
     if len(ballots.states) > most:
@@ -2651,7 +2655,7 @@ class Labels:
     @property
     def scale(self) -> int:
         """What the integers of `neighbours` are over."""
-        return self.ballots.whole << CORNER
+        return self.ballots.total << CORNER
 
     def neighbours(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield the distributions of the output of neighbours at all corners, in both orders.
@@ -2674,10 +2678,10 @@ class Labels:
             Refused: with the row ("corner", k, edges, loops) that is violated most, or with the
                 pair ("vote", l, c, t, d) of the largest ratio, see `Ballots.near`.
         """
-        if self.shift or not walked(self.voters, self.classes):
+        if self.shift or not corners_are_few(self.voters, self.classes):
             return self.stable()
         growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
-        budget, least, at = int(self.delta * self.ballots.whole * unit * unit), None, ()
+        budget, least, at = int(self.delta * self.ballots.total * unit * unit), None, ()
         for size, signed, loop_counts, *both in self.sides((0, size) for size in self.sizes):
             edges = sum(map(abs, signed))
             directions = (1, -1) if edges else (1,)
@@ -2694,7 +2698,7 @@ class Labels:
                 if least is None or slack < least:
                     loops = loop_counts[slacks.index(slack)]
                     least, at = slack, ("corner", size, tuple(direction * n for n in signed), loops)
-        slack = Fraction((least or 0) + budget, self.ballots.whole * unit * unit)
+        slack = Fraction((least or 0) + budget, self.ballots.total * unit * unit)
         if slack < 0:
             raise Refused(f"not private: row {at} is broken by {float(-slack):.3g}", at, -slack)
         return Verdict(count, slack, at)
@@ -2730,14 +2734,14 @@ def corner_count(voters: int, classes: int) -> int:
     )
 
 
-def walked(voters: int, classes: int) -> bool:
+def corners_are_few(voters: int, classes: int) -> bool:
     """Whether the corners of private voters are few enough to be decided one by one."""
     return (classes > 2 or voters <= LEVELS) and corner_count(voters, classes) <= CORNERS
 
 
-def multiclass(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def multiclass(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of a plurality of private voters; the loss is the error rate."""
-    ballots = Ballots(setting["voters"], setting["classes"], units)
+    ballots = Ballots(setting["voters"], setting["classes"], stored)
     program = ballots.program(setting["prior"], "error")
     labels = Labels(setting, ballots, exp_epsilon)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
@@ -2832,7 +2836,7 @@ def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Ver
     return Verdict(rows, Fraction(least, under * n * k << 62), at)
 
 
-def roo(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def roo(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the rule with least sum of q_m, the chance to obscure at least count m.
 
     A sum over the first q_m alone bounds the sum over all from below. For "roo" all q_m are equal.
@@ -2841,7 +2845,7 @@ def roo(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Pr
     most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
     if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
         raise Malformed(f"rule is {str(rule)[:40]!r}")
-    q = [] if units is None else integers(units, 0, 1 << 62)
+    q = [] if stored is None else integers(stored, 0, 1 << 62)
     if len(q) > (1 if same else most + 1):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
@@ -3007,11 +3011,11 @@ class Floor:
         return Verdict(rows, slack, at)
 
 
-def smooth_floor(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the table W of least sum with this growth rate; W(c) = c from c* on."""
     n, k, (low, _) = sizes(setting, exp_epsilon, 10**15)
-    unit = 1 << integer(units[0], 1, 4096)
-    weights = integers(units[1], 1, 1 << 9999)
+    unit = 1 << integer(stored[0], 1, 4096)
+    weights = integers(stored[1], 1, 1 << 9999)
     smoothed, last = Floor(n, k, weights, unit), len(weights)
     table = [*smoothed.values, (last + 1) * unit]
     largest_growth = max(Fraction(after, before) for before, after in pairwise(table))
@@ -3088,7 +3092,7 @@ def chances(setting: Setting, n: int, k: int, histograms: list[Any]) -> dict[Any
     return {at: Fraction(w, total) for at, w in weight.items()}
 
 
-def optimal_sampler(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of K_xc = Pr[output is one of the categories of count c | histogram x].
 
     "short", x, c: S_xc >= categories c / n - K_xc, whose sum over c is the distance of x;
@@ -3106,9 +3110,9 @@ def optimal_sampler(setting: Setting, units: Any, exp_epsilon: Between | None, _
     program = Program(pmfs, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
     program.neighbours = f"one of {n} records over {k} categories changed"
     point, boxes, costs = program.point, program.boxes, {}
-    if units is not None:
+    if stored is not None:
         counts_ = [x.count(c) for x, c in cells]
-        table = table_of(units, [len(set(x)) for x in histograms], counts_)
+        table = table_of(stored, [len(set(x)) for x in histograms], counts_)
         masses = [Fraction(n * w, table.total) for n, w in zip(counts_, table.weights, strict=True)]
         point |= {("K", *cell): mass for cell, mass in zip(cells, masses, strict=True)}
         start = {cell: v for v, cell in enumerate(cells)}
@@ -3164,7 +3168,7 @@ def extend(program: Program, rows: dict[Name, Row]) -> Program:
 
 
 def invariant_kernel(
-    setting: Setting, units: Any, exp_epsilon: Between | None, mean: Any = None
+    setting: Setting, stored: Any, exp_epsilon: Between | None, mean: Any = None
 ) -> Program:
     """Return the program of the prior-invariant kernel with least mean or largest 1 - K_xx."""
     n = len(setting["public"])
@@ -3174,7 +3178,7 @@ def invariant_kernel(
     fields |= {"objective": "mean" if mean else "worst-case", "prior": mean, "delta": 0}
     fields |= {"constraints": None}
     fields |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["public"]}
-    return kernel(fields, units, exp_epsilon, None)
+    return kernel(fields, stored, exp_epsilon, None)
 
 
 def most_kept(setting: Setting, exp_epsilon: Between | None) -> Between:
@@ -3183,7 +3187,7 @@ def most_kept(setting: Setting, exp_epsilon: Between | None) -> Between:
     K_ii is at most R times each other entry of its column, so at most R times their mean by the
     prior; and that mean times 1 - q is q - q K_ii, since the prior is invariant.
     """
-    masses, _ = whole(setting["public"], len(setting["public"]))
+    masses, _ = integer_weights(setting["public"], len(setting["public"]))
     q = Fraction(min(masses), sum(masses))
     low, high = [r * q / (r * q + 1 - q) for r in exp_epsilon or exp(number(setting["epsilon"]))]
     return low, high
@@ -3257,7 +3261,7 @@ class Layers:
 
     def drift(self) -> Fraction:
         """Return an upper bound of the total variation between q K and q."""
-        total, moved, flat, bits = sum(self.q), 0, self.flat, self.bits
+        total, distance, flat, bits = sum(self.q), 0, self.flat, self.bits
         # Mass of the rows below (they give w), and sum of mass rate of the rows above (they share).
         below, received = total, 0
         if flat:
@@ -3265,10 +3269,10 @@ class Layers:
         entries = zip(self.q, self.w, self.e, self.k, self.rates, strict=True)
         for mass, w, e, k, rate in entries:
             below -= 0 if flat else mass
-            moved += abs(w * below + e * mass + (received * k >> 64) - (mass << bits))
+            distance += abs(w * below + e * mass + (received * k >> 64) - (mass << bits))
             received += 0 if flat else mass * rate >> bits
         # Rounding of shares and of received mass changes each category by less than 2 sum(q).
-        return Fraction(moved + 2 * len(self.q) * total, 2 * total << bits)
+        return Fraction(distance + 2 * len(self.q) * total, 2 * total << bits)
 
 
 def layers(setting: Setting, bits: int) -> Layers:
@@ -3278,7 +3282,7 @@ def layers(setting: Setting, bits: int) -> Layers:
     w_i = R_i Q_i / (r Q_i + Q_(i+1) + ...), R_i = T - w_1 - ... - w_(i-1), e_i = r w_i, k = Q;
     leximin has w_i = min(T Q_i / ((r - 1) Q_i + S), one level for all) and e_i = (r - 1) w_i.
     """
-    masses, unit = whole(setting["public"], len(setting["public"]))
+    masses, unit = integer_weights(setting["public"], len(setting["public"]))
     q = sorted([(mass << bits) // unit for mass in masses])
     epsilon, size, total, n = number(setting["epsilon"]), 1 << bits, sum(q), len(q)
     # r - 1 keeps 64 bits for small epsilon; up is r less (r - 1) 2^-40, over 2^shift.
@@ -3333,14 +3337,14 @@ def decide_layers(table: Layers, exp_to: Growth) -> tuple[Verdict, Fraction]:
     return verdict, Fraction(diagonal, 1 << table.bits)
 
 
-def prior(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def prior(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of a public prior's kernel; of a closed form, of min K_ii alone.
 
     Rows "worst": 1 - kept <= t, and "lemma 3": kept <= R q / (R q + 1 - q), kept = min K_ii.
     """
-    if units is None or "weights" in units:
-        return invariant_kernel(setting, units, exp_epsilon)
-    count, bits = len(setting["public"]), integer(units["bits"], 1, 4096)
+    if stored is None or "weights" in stored:
+        return invariant_kernel(setting, stored, exp_epsilon)
+    count, bits = len(setting["public"]), integer(stored["bits"], 1, 4096)
     require_size(count, 1 + bits // 64)
     table, exp_to = layers(setting, bits), growth(number(setting["epsilon"]), exp_epsilon)
     verdict, least_diagonal = decide_layers(table, exp_to)
@@ -3354,7 +3358,7 @@ def prior(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> 
     return extend(program, rows)
 
 
-def population(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the prior-invariant kernel nearest to users' pmfs p_u, of weights w_u.
 
     "shortfall", u, j: p_uj - (p_u K)_j <= s_uj; "worst case", i: K_ii >= lemma 3's bound - slack.
@@ -3366,7 +3370,7 @@ def population(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any
         raise Malformed("a user's distribution has a probability below 0")
     total, slack = sum(weights), number(setting["slack"])
     mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / total for i in range(n)]
-    program = invariant_kernel(setting, units, exp_epsilon, mean)
+    program = invariant_kernel(setting, stored, exp_epsilon, mean)
     low, high = [min(0, slack - most) for most in most_kept(setting, exp_epsilon)]
     rows: dict[Name, Row] = {
         ("worst case", i): Row({("K", i, i): -1}, (high, low), promised=False) for i in range(n)
@@ -3403,7 +3407,7 @@ def decide_box(pmf: list[int], q: list[int], exp_to: Growth) -> Verdict:
     return Verdict(2 * len(q), exact_slack, at)
 
 
-def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the pmf r nearest to p with q / h <= r <= q h, h = e^(epsilon/2).
 
     "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
@@ -3411,7 +3415,7 @@ def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     n = len(setting["public"])
     require_size(3, n)
     masses, p = vector(setting["public"], n), vector(setting["distribution"], n)
-    pmf = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units or [1] * n]
+    pmf = [integer(weight, 0, 1 << 4 * LONGEST) for weight in stored or [1] * n]
     q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if exp_epsilon:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
@@ -3426,13 +3430,15 @@ def mollifier(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
     program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
     program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
-    if units:
+    if stored:
         if len(pmf) != n or not sum(pmf):
             raise Malformed("the weights are not those of the categories")
         probabilities = [Fraction(weight, sum(pmf)) for weight in pmf]
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(probabilities)}
         program.point |= {("r", j): a for j, a in enumerate(probabilities)}
-        program.private = partial(decide_box, pmf, whole(setting["public"], n)[0], growth(half))
+        program.private = partial(
+            decide_box, pmf, integer_weights(setting["public"], n)[0], growth(half)
+        )
     program.neighbours = "between all users whose r keep these rows"
     return extend(program, rows)
 
@@ -3519,7 +3525,7 @@ class Noise:
         """Return the mean loss, tails included."""
         ratio, total = self.ratio, Fraction(0)
         complement, (above, below) = 1 - ratio, ratio.as_integer_ratio()
-        listed_, scale = whole(loss, len(loss)) if isinstance(loss, list) else ([0], 1)
+        listed_, scale = integer_weights(loss, len(loss)) if isinstance(loss, list) else ([0], 1)
         # A listed loss is summed over so many repetitions, in numbers of so many bits each.
         size = len(listed_) // self.most * below.bit_length()
         require_size(1 + len(listed_) // 100, 1 + size // 64)
@@ -3556,7 +3562,7 @@ def noise_loss(loss: Any, x: int) -> Fraction:
     return Fraction(x if loss == "absolute" else x * x)
 
 
-def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any) -> Program:
+def noise(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any) -> Program:
     """Return the program of symmetric noise on Z with the least mean loss.
 
     ("p", x): Pr[|Z| = x] of x = 0..L + D; ("beyond",): of all others. Row ("privacy", d) is the sum
@@ -3566,14 +3572,14 @@ def noise(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any)
 
     for x in -L..L, and one more multiplier for the sum over all x > L.
     """
-    if units is None:
+    if stored is None:
         raise Malformed("noise has no exact optimum")
     if setting["releases"] != 1:
         raise Malformed("the noise of several releases is accounted in floats, not here")
     most, loss, delta = setting["sensitivity"], setting["loss"], number(setting["delta"])
-    require_size(most, len(units["weights"]))
-    weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in units["weights"]]
-    ratio = number(units["ratio"])
+    require_size(most, len(stored["weights"]))
+    weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in stored["weights"]]
+    ratio = number(stored["ratio"])
     bits = max(map(int.bit_length, weights)) + ratio.denominator.bit_length()
     require_size(len(weights), 1 + bits // 64)
     require_size(most, len(weights), 1 + bits // 512)
@@ -3946,7 +3952,7 @@ def integer_product(a: list[list[int]], b: list[list[int]]) -> list[list[int]]:
     return [[sum(map(mul, line, column)) for column in columns] for line in a]
 
 
-def workload(setting: Setting, units: Any, exp_epsilon: Between | None, proof: Any) -> Program:
+def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any) -> Program:
     """Return the program of the kernel Q of least variance F - sum p_u G_uu, F = tr(M^-1 G).
 
     M = sum over outputs o of Q_o Q_o' / (Q_o . p). F is convex, and at least its tangent at X,
@@ -3954,11 +3960,11 @@ def workload(setting: Setting, units: Any, exp_epsilon: Between | None, proof: A
     (lambda . s)(p . s) >= s'X G X's for all s, then F >= 2 tr(X G) - sum lambda: row "tangent".
     """
     n = integer(setting["categories"], 2, 64)
-    if not units:
+    if not stored:
         raise Malformed("it is a convex program, not a linear one")
-    outputs = len(units["weights"][0])
+    outputs = len(stored["weights"][0])
     require_size(n, n, outputs)
-    table = table_of(units, [outputs] * n, [1] * (n * outputs))
+    table = table_of(stored, [outputs] * n, [1] * (n * outputs))
     if setting["objective"] not in ("mean", "worst-case"):
         raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = gram_matrix(setting, n), setting["objective"] == "worst-case"
@@ -4027,7 +4033,7 @@ def at_most_at_all_patterns(
 # --- tables of unknown kinds: the file lists inputs, neighbours and losses ----------------------
 
 
-def any_table(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any) -> Program:
+def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of the table of least loss over inputs that the file lists.
 
     ("K", v) is the probability of all n_v outputs of variable v; those of an input sum to 1.
@@ -4073,9 +4079,9 @@ def any_table(setting: Setting, units: Any, exp_epsilon: Between | None, _: Any)
     isolated = sum(listed.isdisjoint(range(a, b)) for a, b in pairwise(starts))
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
     program.neighbours += f"; {isolated} inputs have no neighbour" if isolated else ""
-    if not units:
+    if not stored:
         return program
-    table, exp_to = table_of(units, sizes, counts_), growth(epsilon, exp_epsilon)
+    table, exp_to = table_of(stored, sizes, counts_), growth(epsilon, exp_epsilon)
     point, one_output = program.point, [Fraction(w, table.total) for w in table.weights]
     point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
     if losses["weights"] is None:
@@ -4225,7 +4231,7 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
 # --- files -------------------------------------------------------------------------------------
 
 
-class Seen(dict[str, Any]):
+class ReadObject(dict[str, Any]):
     """A JSON object without duplicate names; it records which of them were read."""
 
     # A file may hold very many objects, of which few are read.
@@ -4238,40 +4244,40 @@ class Seen(dict[str, Any]):
             raise Malformed("a name stands twice in an object")
 
     @property
-    def looked(self) -> set[str]:
+    def names_read(self) -> set[str]:
         """The names that were read."""
         if not hasattr(self, "_looked"):
             self._looked = set()
         return self._looked
 
     def __getitem__(self, name: str) -> Any:
-        self.looked.add(name)
+        self.names_read.add(name)
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a value, or the default."""
-        self.looked.add(name)
+        self.names_read.add(name)
         return super().get(name, default)
 
     def __iter__(self) -> Iterator[str]:
-        self.looked.update(dict.keys(self))
+        self.names_read.update(dict.keys(self))
         return super().__iter__()
 
     def values(self) -> Any:
         """Return all values."""
-        self.looked.update(dict.keys(self))
+        self.names_read.update(dict.keys(self))
         return super().values()
 
-    def unseen(self, before: str = "") -> Iterator[str]:
+    def unread(self, before: str = "") -> Iterator[str]:
         """Yield the names that were not read, with the path to them."""
         for name, value in dict.items(self):
-            if name not in self.looked:
+            if name not in self.names_read:
                 yield before + name
-            elif isinstance(value, Seen):
-                yield from value.unseen("" if name == "body" else f"{before}{name}.")
+            elif isinstance(value, ReadObject):
+                yield from value.unread("" if name == "body" else f"{before}{name}.")
 
 
-def read(path: str) -> Seen:
+def read(path: str) -> ReadObject:
     """Read the JSON object of a file; numbers must be finite and names unique."""
     try:
         if not Path(path).is_file() or Path(path).stat().st_size > 256 << 20:
@@ -4280,10 +4286,10 @@ def read(path: str) -> Seen:
         # An empty list or object takes far more memory than its two characters.
         require_size(text.count("{"), 10)
         require_size(text.count("["))
-        content = json.loads(text, object_pairs_hook=Seen, parse_constant=number)
+        content = json.loads(text, object_pairs_hook=ReadObject, parse_constant=number)
     except (OSError, ValueError, RecursionError) as error:
         raise Malformed(f"it cannot be read: {type(error).__name__}") from None
-    if not isinstance(content, Seen):
+    if not isinstance(content, ReadObject):
         raise Malformed("it holds no object")
     return content
 
@@ -4304,18 +4310,18 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     if what not in FORMATS:
         raise Malformed(f"its format is {what[:SHOWN]!r}, which is not checked here")
     yield from FORMATS[what](file, proof)
-    names = [*file.unseen("file." if "body" in dict.keys(file) else "")]
+    names = [*file.unread("file." if "body" in dict.keys(file) else "")]
     # The proof's setting was compared as a whole with the design's.
-    unread = proof.unseen("proof.") if proof else ()
+    unread = proof.unread("proof.") if proof else ()
     names += [name for name in unread if not name.startswith("proof.setting.")]
     if names:
         yield f"not looked at: {', '.join(names)}"
 
 
-def about(setting: Seen) -> str:
+def about(setting: ReadObject) -> str:
     """List the parameters that were read; lists by their length."""
     parameters = (
-        (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.looked
+        (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.names_read
     )
     texts = [
         f"{name} of {', '.join(dict.keys(value))}"[:SHOWN]
@@ -4351,7 +4357,7 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     program = KINDS[kind](one, body["table"], None, {} if proof is None else proof)
     if one is not setting:
         if program.pairs is None or (
-            kind == "multiclass" and not walked(one["voters"], one["classes"])
+            kind == "multiclass" and not corners_are_few(one["voters"], one["classes"])
         ):
             raise Malformed("several releases of this kind and size are not decided here")
         listed_, whole_total = program.pairs()
@@ -4453,7 +4459,7 @@ def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     summary = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
     yield f"optimal: {summary}, {program.neighbours}"
     # The file's "ratio" replaces e^epsilon.
-    body["setting"].looked.discard("epsilon")
+    body["setting"].names_read.discard("epsilon")
     yield about(body["setting"])
 
 

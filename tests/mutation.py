@@ -77,8 +77,8 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
-        "number same_denominator integer integers vector weights_of whole matrix require_size real "
-        "whole_number word none_or listed tabled is_pmf floats_of voters_prior",
+        "number same_denominator integer integers vector weights_of integer_weights matrix "
+        "require_size real whole_number word none_or listed tabled is_pmf floats_of voters_prior",
     ),
     "settings": (
         SETTINGS,
@@ -88,7 +88,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "kernels": (
         KERNELS,
         "require_fields allowed neighbours add_privacy kernel variables_of sizes_of decide_table "
-        "among orbits moved symmetric asked",
+        "among orbits symmetry_generators symmetric own_rows",
     ),
     "voters": (
         VOTERS,
@@ -106,7 +106,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         BALLOTS,
         "counts raised Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
         "Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
-        "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count walked",
+        "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
+        "corners_are_few",
     ),
     "rules": (
         SAMPLERS,

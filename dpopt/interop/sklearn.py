@@ -23,7 +23,7 @@ from dpopt.multiclass.setting import Multiclass
 from dpopt.plurality import mode_design
 from dpopt.privacy import Guarantee
 from dpopt.shape import design
-from dpopt.verify import walked
+from dpopt.verify import corners_are_few
 from dpopt.votes import Design, Spending, vote
 
 try:
@@ -239,7 +239,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         if rule == "best" and classes == 2 and voters % 2:
             return design(Majority(voters, *budget))
         if rule == "best":
-            rule = "optimal" if walked(voters, classes) and not delta else "ladder"
+            rule = "optimal" if corners_are_few(voters, classes) and not delta else "ladder"
         return design(Multiclass(voters, classes, *budget, rule=rule))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: ANN401, N803

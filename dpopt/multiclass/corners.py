@@ -38,7 +38,7 @@ from dpopt.table.inputs import read_only
 
 def require_walked(voters: int, classes: int) -> None:
     """Raise `ParameterError` for sizes with too many configurations to price."""
-    if not verify.walked(voters, classes):
+    if not verify.corners_are_few(voters, classes):
         number = f"up to {verify.corner_count(voters, classes):.3g} corner configurations"
         limit = f"at most {verify.CORNERS:.0e}"
         if classes == 2 and voters > verify.LEVELS:

@@ -146,7 +146,7 @@ class Multiclass(PrivateVoters, ClassSetting):
     @property
     def exact(self) -> bool:
         """Whether all configurations are checked; otherwise the bound on stable rules is."""
-        return self.voter_delta == 0.0 and verify.walked(self.voters, self.classes)
+        return self.voter_delta == 0.0 and verify.corners_are_few(self.voters, self.classes)
 
     @property
     def votes(self) -> int:
@@ -366,7 +366,7 @@ def _dominating(labels: verify.Labels) -> DominatingPair:
             f"voters is {labels.voters} and classes {labels.classes}; the privacy loss is "
             f"found from at most 2e+06 events, and these may be {events:.1e}."
         )
-    total = labels.ballots.whole << verify.CORNER
+    total = labels.ballots.total << verify.CORNER
 
     def points() -> Iterator[Point]:
         for _, signed, _, *both in labels.sides((0, size) for size in sizes):

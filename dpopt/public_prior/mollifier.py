@@ -115,7 +115,7 @@ class Mollifier(PriorSetting):
                 f"table must hold {self.labelled.size} weights, not all of them 0."
             )
         exp_half = verify.growth(Fraction(self.epsilon) / 2)
-        masses, _ = verify.whole(self.labelled.masses.tolist(), len(table))
+        masses, _ = verify.integer_weights(self.labelled.masses.tolist(), len(table))
         try:
             verdict = verify.decide_box(list(table), masses, exp_half)
         except verify.Refused as refusal:

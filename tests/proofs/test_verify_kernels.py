@@ -225,7 +225,9 @@ def test_categories_and_places_of_words_are_exchanged(shape: list[int]) -> None:
             order = [j if p == i else i if p == j else p for p in range(len(shape))]
             expected.append([words.index(tuple(w[p] for p in order)) for w in words])
     setting = {"symmetry": "hamming", "shape": shape}
-    assert verify.moved(setting, len(words), len(words)) == [[side, side] for side in expected]
+    assert verify.symmetry_generators(setting, len(words), len(words)) == [
+        [side, side] for side in expected
+    ]
 
 
 def test_what_a_symmetry_changes_is_refused() -> None:
@@ -261,8 +263,8 @@ def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> No
     setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=2, outputs=3).to_dict()
     known = json.loads(json.dumps(setting))
     rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
-    assert ("rows", "mine", 0, -1) in verify.asked({**known, "constraints": rows}, 2, 3)
+    assert ("rows", "mine", 0, -1) in verify.own_rows({**known, "constraints": rows}, 2, 3)
     with pytest.raises(verify.Malformed, match="is no integer from 0"):
-        verify.asked({**known, "constraints": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
+        verify.own_rows({**known, "constraints": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
     with pytest.raises(verify.Malformed, match="the same name"):
-        verify.asked({**known, "constraints": rows * 2}, 2, 3)
+        verify.own_rows({**known, "constraints": rows * 2}, 2, 3)

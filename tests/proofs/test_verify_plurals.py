@@ -402,11 +402,11 @@ def test_a_vote_that_is_impossible_next_to_one_is_not_stable() -> None:
     ("voters", "classes", "walked"), [(300, 2, True), (301, 2, False), (4, 3, True), (90, 6, False)]
 )
 def test_which_corners_are_walked(voters: int, classes: int, walked: bool) -> None:
-    assert verify.walked(voters, classes) is walked
+    assert verify.corners_are_few(voters, classes) is walked
 
 
 def test_corners_are_walked_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3))
-    assert verify.walked(5, 3)
+    assert verify.corners_are_few(5, 3)
     monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3) - 1)
-    assert not verify.walked(5, 3)
+    assert not verify.corners_are_few(5, 3)
