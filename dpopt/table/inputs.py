@@ -71,12 +71,10 @@ class Inputs(ABC):
         outputs: number of outputs.
         key: the parameters that determine all of this, for the digest of a certificate.
         rows: the orbit of inputs of each variable, nondecreasing, shape (size,).
-        columns: the orbit of outputs of each variable, likewise.
         representatives: an input and an output of each variable, shape (size, 2), if they are
             numbers.
         counts: number of outputs of one input that each variable stands for, shape (size,).
         row_sizes: number of inputs in each orbit of inputs; integers of any size.
-        column_sizes: number of outputs in each orbit of outputs.
         neighbours: groups of variables (x, y) that are pairwise neighbours, with the same y and
             neighbouring inputs x, shape (groups, members).
         edges: neighbouring inputs with all their outputs: at least one pair of each orbit, once or

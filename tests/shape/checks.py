@@ -209,8 +209,12 @@ def is_shown(kind: Kind) -> None:
     assert page.endswith("</table></div>"), page[-200:]
     assert escape(found._statement) in page
     assert "script" not in page
-    promised = found.guarantee
-    assert f">({promised.epsilon:.6g}, {promised.delta:.6g})-DP<" in page
+    # Six digits, not below what is promised.
+    shown = re.search(r">\(([^,<]+), ([^)<]+)\)-DP<", page)
+    assert shown is not None
+    both = found.guarantee.epsilon, found.guarantee.delta
+    for text, promised in zip(shown.groups(), both, strict=True):
+        assert promised * (1 - 2.0**-49) <= float(text) <= promised * (1 + 1e-5)
     assert f">{found._verdict}<" in page
     axes = found.plot()
     assert axes.has_data()
