@@ -344,7 +344,7 @@ def test_engines_of_one_design_agree() -> None:
     )
     assert above.engine == below.engine == Engine.LOSSES
     assert below.upper <= 1e-5 * (1 + 1e-3) <= above.upper * (1 + 2e-3)
-    assert adaptive_epsilon(design, 1_500, 1e-5).engine != Engine.GRID
+    assert adaptive_epsilon(design, 700, 1e-5).engine != Engine.GRID
 
 
 def test_voters_that_vote_by_coin_spend_nothing() -> None:
