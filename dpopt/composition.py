@@ -309,9 +309,14 @@ def adaptive_epsilon(
     delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
     accuracy = _checks.real("accuracy", accuracy, 1e-9, 1.0)
     source = _source(pairs, releases, delta)
-    if not isinstance(source, DominatingPair):
+    if isinstance(source, DominatingPair):
+        worst = _worst_epsilon(source.largest_loss, releases, delta)
+    elif delta > 0.0:
         return _epsilon_on_grids([source] * releases, delta, accuracy)
-    worst = _worst_epsilon(source.largest_loss, releases, delta)
+    else:
+        endless = any(np.any((p > 0) & (q == 0)) for p, q in source)
+        largest = math.inf if endless else max(largest_loss(p, q) for p, q in source) + _LOG
+        return Enclosed(0.0, _worst_epsilon(largest, releases, delta), Engine.WORST)
     if delta <= _FFT * releases or (losses := _composed(source, releases)) is None:
         return Enclosed(0.0, worst, Engine.WORST)
     # dp-accounting's own inverse adds up its grid and drifts: over 1e6 places it returns epsilons
@@ -358,16 +363,21 @@ def _source(
 def _composed(pair: DominatingPair, releases: int) -> Any:  # noqa: ANN401
     """Return dp-accounting's loss distribution of equal releases; None if it is not installed."""
     try:
-        from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]
-            PrivacyLossDistribution,
-        )
+        return loss_distribution(pair).self_compose(releases)
     except ImportError:
         return None
-    losses, step = pair.losses()
-    one = PrivacyLossDistribution.create_from_rounded_probability(
+
+
+def loss_distribution(pair: DominatingPair, interval: float | None = None) -> Any:  # noqa: ANN401
+    """Return dp-accounting's loss distribution of one release; see `DominatingPair.losses`."""
+    from dp_accounting.pld.privacy_loss_distribution import (  # pyright: ignore[reportMissingImports]
+        PrivacyLossDistribution,
+    )
+
+    losses, step = pair.losses(interval)
+    return PrivacyLossDistribution.create_from_rounded_probability(
         losses, float_up(pair.infinite_mass), step, pessimistic_estimate=True
     )
-    return one.self_compose(releases)
 
 
 def _worst_epsilon(largest: float, releases: int, delta: float) -> float:
@@ -393,12 +403,6 @@ def _epsilon_on_grids(
     rounds: list[list[tuple[Vector, Vector]]], delta: float, accuracy: float
 ) -> Enclosed:
     most, cells, low, releases = _REACH - 1, _FIRST, 0.0, len(rounds)
-    if delta == 0.0:
-        pairs = [pair for pairs in rounds for pair in pairs]
-        if any(np.any((p > 0) & (q == 0)) for p, q in pairs):
-            return Enclosed(0.0, math.inf, Engine.WORST)
-        largest = max(largest_loss(p, q) for p, q in pairs) + _LOG
-        return Enclosed(0.0, float_up(releases * Fraction(largest)), Engine.WORST)
     while True:
 
         def excess(epsilon: float, cells: int = cells) -> float:

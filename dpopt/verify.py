@@ -2441,9 +2441,8 @@ class Ballots:
 
     def near(self, at: int) -> Iterator[tuple[int, int, int]]:
         """Yield (c, t, d): one replaced ballot leads to state t, and a class from count c to d."""
-        for moved_counts in self.moves(at):
-            to = self.at(moved_counts)
-            pairs = set(zip(self.states[at], moved_counts, strict=True))
+        for after in self.moves(at):
+            to, pairs = self.at(after), set(zip(self.states[at], after, strict=True))
             yield from ((c, to, d) for c, d in pairs if (at, c) != (to, d))
 
     def pairs(self) -> Iterator[Pair]:
@@ -2451,11 +2450,8 @@ class Ballots:
         # Of the classes that are not shown, none has a ballot: they are one outcome.
         hidden = self.classes - self.shown
         for at, state in enumerate(self.states):
-            for moved_counts in self.moves(at):
-                both = (
-                    (self.weights[at], state),
-                    (self.weights[self.at(moved_counts)], moved_counts),
-                )
+            for after in self.moves(at):
+                both = (self.weights[at], state), (self.weights[self.at(after)], after)
                 one, other = (
                     (*(weights[c] for c in counts_), hidden * weights.get(0, 0))
                     for weights, counts_ in both
@@ -3886,10 +3882,10 @@ def gram_matrix(setting: Setting, n: int) -> list[list[Fraction]]:
     return [[sum(map(mul, a, b), Fraction(0)) for b in columns] for a in columns]
 
 
-def times(a: list[list[Fraction]], b: list[list[Fraction]]) -> list[list[Fraction]]:
+def times(a: Any, b: Any) -> list[list[Any]]:
     """Return the product of two matrices."""
     columns = list(zip(*b, strict=True))
-    return [[sum(map(mul, line, column), Fraction(0)) for column in columns] for line in a]
+    return [[sum(map(mul, line, column)) for column in columns] for line in a]
 
 
 def inverse(a: list[list[int]]) -> tuple[list[list[int]], int]:
@@ -3934,7 +3930,7 @@ def second_moments(
     require_size(n, n, n, 2 * (1 + (bits >> 7) ** 2))
     r, d = inverse(information)
     # If M is singular, the queries still have a decoder if G is in its range.
-    if not all(map(any, r)) and integer_product(information, integer_product(r, g)) != [
+    if not all(map(any, r)) and times(information, times(r, g)) != [
         [d * value for value in line] for line in g
     ]:
         raise Refused("the outputs do not tell all categories apart")
@@ -3944,12 +3940,6 @@ def second_moments(
         norm = s * s * sum(a * sum(map(mul, line, x)) for a, line in zip(x, g, strict=True))
         sums = [a + norm * b for a, b in zip(sums, w, strict=True)]
     return [Fraction(total * a, d * d * scale) for a in sums]
-
-
-def integer_product(a: list[list[int]], b: list[list[int]]) -> list[list[int]]:
-    """Return the product of two matrices of integers."""
-    columns = list(zip(*b, strict=True))
-    return [[sum(map(mul, line, column)) for column in columns] for line in a]
 
 
 def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any) -> Program:
@@ -4410,7 +4400,7 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         yield f"bound: {float(number(body['bound']))!r} is stated, and was not checked"
 
 
-def not_below(value: Number) -> str:
+def not_below(value: Number | float) -> str:
     """Return six digits of a number, rounded up where more than the rounding of a float is lost."""
     text, least = f"{float(value):.6g}", Decimal(float(value) * (1 - 2**-50))
     if Decimal(text) >= least:

@@ -7,7 +7,7 @@ Needs dp-accounting: ``pip install 'dpopt[interop]'``. What stands behind it is 
 from __future__ import annotations
 
 from dpopt._errors import ParameterError
-from dpopt._numbers import float_up
+from dpopt.composition import loss_distribution
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.shape import Design
 
@@ -69,8 +69,4 @@ def privacy_loss(
         mechanism: see `dominating_pair`.
         interval: see `DominatingPair.losses`; distributions compose only if theirs are equal.
     """
-    pair = dominating_pair(mechanism)
-    losses, step = pair.losses(interval)
-    return PrivacyLossDistribution.create_from_rounded_probability(
-        losses, float_up(pair.infinite_mass), step, pessimistic_estimate=True
-    )
+    return loss_distribution(dominating_pair(mechanism), interval)

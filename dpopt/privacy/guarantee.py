@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._numbers import brief_number, float_up
 from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
 
@@ -42,16 +41,7 @@ class Guarantee:
 
 def in_short(guarantee: Guarantee) -> str:
     """Return a short text of a guarantee, such as "(0.5, 0)-DP", rounded up to six digits."""
-    return f"({_not_below(guarantee.epsilon)}, {_not_below(guarantee.delta)})-DP"
-
-
-def _not_below(value: float) -> str:
-    """Return six digits, rounded up where more than the rounding of a float would be lost."""
-    # A product such as 0.1 times 3 is a float or two above 0.3, which says it better.
-    text, least = f"{value:.6g}", Decimal(value * (1 - 2**-50))
-    if Decimal(text) >= least:
-        return text
-    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(least)):.6g}"
+    return f"({verify.not_below(guarantee.epsilon)}, {verify.not_below(guarantee.delta)})-DP"
 
 
 def simple_composition(guarantee: Guarantee, folds: int) -> Guarantee:

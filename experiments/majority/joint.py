@@ -8,11 +8,12 @@ also of the objective's linear form, are in docs/findings/votes.md.
 from __future__ import annotations
 
 from math import factorial, log, prod
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
+from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import betainc, comb
 
@@ -27,9 +28,6 @@ from experiments.majority.claims import STATEMENTS
 from experiments.parameters import STRICT, Positive, Several, Voters
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
 
@@ -218,5 +216,4 @@ def plot(outcome: Outcome) -> Figure:
         names = ["{}\n{}\n{:g}".format(*case) for case in cases]
         panels[0].plot(names, rows.column("error"), label=way, **drawing.points(role))
     panels[0].margins(0.12)
-    drawing.finish(figure, panels)
-    return figure
+    return drawing.finish(figure, panels)
