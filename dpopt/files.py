@@ -13,9 +13,8 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dpopt._errors import ParameterError
 
@@ -137,10 +136,10 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -> None:
+def write_json(path: Path, value: Json) -> None:
     """Write ``value`` as indented JSON, whole or not at all."""
     check_json_target(path)
-    text = json_text(value, "\n", numbers) + "\n"
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     if len(text) > LARGEST_FILE:
         raise _refusal(path, f"the file would be too large: {_TOO_LARGE}")
     write_text(path, text)
@@ -148,44 +147,6 @@ def write_json(path: Path, value: Json, numbers: dict[int, str] | None = None) -
 
 def _refusal(path: Path, why: str) -> ParameterError:
     return ParameterError(f"path is {str(path)!r}; {why}.")
-
-
-def json_text(value: object, line: str | None = None, numbers: dict[int, str] | None = None) -> str:
-    """Return what `json.dumps` does with an indent of 2, in a fraction of its time.
-
-    It leaves an indent to Python, number by number; lists of numbers are left to its C code here.
-
-    Args:
-        value: plain values.
-        line: what begins a line of what encloses the value; None for one line with sorted names
-            and no spaces.
-        numbers: texts of lists of numbers by their ``id``, for a value that is written twice; they
-            are entered here.
-    """
-    one, numbers = line is None, {} if numbers is None else numbers
-    end, inner = ("", None) if line is None else (line, line + "  ")
-    start, comma = inner or "", f",{inner or ''}"
-    if type(value) is dict and value and set(map(type, value)) == {str}:
-        items = cast("Json", value).items()
-        parts = [
-            f"{json.dumps(name)}:{' ' * (not one)}{json_text(entry, inner, numbers)}"
-            for name, entry in (sorted(items, key=itemgetter(0)) if one else items)
-        ]
-        return f"{{{start}{comma.join(parts)}{end}}}"
-    if type(value) not in (list, tuple) or not value:
-        if one:
-            return json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":"))
-        return json.dumps(value, indent=2, allow_nan=False).replace("\n", end)
-    values = cast("list[object]", value)
-    kinds = set(map(type, values))
-    if kinds <= {int, float}:
-        if id(values) not in numbers:
-            numbers[id(values)] = json.dumps(values, allow_nan=False, separators=(",", ":"))[1:-1]
-        return f"[{start}{numbers[id(values)].replace(',', comma)}{end}]"
-    if kinds <= {int, float, str}:
-        text = json.dumps(values, allow_nan=False, separators=(comma, ": "))
-        return f"[{start}{text[1:-1]}{end}]"
-    return f"[{start}{comma.join([json_text(entry, inner, numbers) for entry in values])}{end}]"
 
 
 def read_text(path: Path) -> str:

@@ -18,7 +18,7 @@ the same voters spend no more than these voters once, and others compose.
 
 from __future__ import annotations
 
-import math
+import copy
 import os
 import secrets
 import sqlite3
@@ -60,7 +60,6 @@ CREATE TRIGGER kept BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'entries 
 CREATE TRIGGER same BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
 """
 _LAST = "SELECT coalesce(max(id), 0) FROM entries"
-_OF = "WHERE dataset = ?"
 _SPENT = "SELECT spent_epsilon, spent_delta, sum(folds) FROM entries {} GROUP BY 1, 2"
 # Seconds that an entry waits for those of other processes.
 _PATIENCE = 60.0
@@ -80,17 +79,14 @@ class Mechanism(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What each release spends."""
-        ...
 
     @property
     def releases(self) -> Callable[..., int]:
         """Returns how many releases data ask for, at least 0, all checked and none drawn."""
-        ...
 
     @property
     def release(self) -> Callable[..., Any]:
         """Returns what is drawn for data."""
-        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,6 +110,15 @@ class Entry:
     count: int
     spent: Guarantee
     folds: int
+
+    def __post_init__(self) -> None:
+        """Refuse what `Ledger.charge` does not write: anybody could have written a file."""
+        _checked_text("time", self.time, _LONGEST_NAME)
+        _checked_text("what", self.what, _LONGEST_TEXT)
+        if name_of(self.dataset) != self.dataset:
+            raise ParameterError(f"dataset is {shown(self.dataset)}; it must be a name as it is kept.")
+        for name, number in (("count", self.count), ("folds", self.folds)):
+            _checks.integer(name, number, 1, _MOST_COUNT)
 
     def __repr__(self) -> str:
         return brief(self, dataset=self.dataset, what=self.what, spent=self.spent, folds=self.folds)
@@ -154,7 +159,7 @@ class Ledger:
             ParameterError: if the file is no ledger, or cannot be read or made; or if it has
                 another budget.
         """
-        budget = None if budget is None else _checked_guarantee("budget", budget)
+        budget = None if budget is None else _guarantee("budget", budget)
         if not isinstance(path, str | os.PathLike):
             raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
         self.path = Path(path).absolute()
@@ -249,12 +254,14 @@ class Ledger:
         """
         entry = _entry(of, dataset, count, what, fresh)
         with self._opened("BEGIN IMMEDIATE") as db:
-            if not self._fits(db, entry):
+            limit, more = self.budget, (entry.spent, entry.folds)
+            first = _first(db, entry.dataset) or simple([more])
+            if limit is not None and not allowed([*_parts(db, entry.dataset), more], limit, first):
                 raise BudgetError(
                     f"guarantee is {in_short(entry.guarantee)}, for {number(count, 'release')}; "
                     f"data set {shown(entry.dataset)} has an epsilon of "
-                    f"{_cut(self._left(db, entry.dataset) or 0.0)} left of the budget "
-                    f"{self.budget} of ledger {str(self.path)!r}."
+                    f"{_cut(_left(db, entry.dataset, limit))} left of the budget {limit} of "
+                    f"ledger {str(self.path)!r}."
                 )
             each, spent = entry.guarantee, entry.spent
             row = (entry.time, entry.dataset, entry.what, each.epsilon, each.delta, entry.count)
@@ -265,7 +272,7 @@ class Ledger:
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the entries of a data set in their order; those of all together if None."""
         with self._opened() as db:
-            return _entries(db, dataset)
+            return _entries(db, *_of(dataset))
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -309,8 +316,9 @@ class Ledger:
         Raises:
             ParameterError: if the file cannot be read, or for a name that no data set can have.
         """
+        limit, name = self.budget, name_of(dataset)
         with self._opened() as db:
-            return self._left(db, name_of(dataset))
+            return None if limit is None else _left(db, name, limit)
 
     def statement(self, dataset: str = "unnamed") -> str:
         """Return what the releases from a data set spend together, in one line."""
@@ -321,18 +329,6 @@ class Ledger:
         said += ", by the budget" if name == "budget" else ""
         remaining = self.left(dataset)
         return said if remaining is None else f"{said}; an epsilon of {_cut(remaining)} is left"
-
-    def _fits(self, db: sqlite3.Connection, entry: Entry) -> bool:
-        """Whether the budget allows an entry after those that are there."""
-        if self.budget is None:
-            return True
-        more = (entry.spent, entry.folds)
-        first = _first(db, entry.dataset) or simple([more])
-        return allowed([*_parts(db, entry.dataset), more], self.budget, first)
-
-    def _left(self, db: sqlite3.Connection, dataset: str) -> float | None:
-        limit = self.budget
-        return None if limit is None else room(_parts(db, dataset), limit, _first(db, dataset))
 
     # The file.
 
@@ -384,24 +380,23 @@ class Ledger:
         entries = db.execute(_LAST).fetchone()[0]
         if self._identity not in ("", identity) or entries < self._entries:
             raise self._refusal("it was replaced or lost entries since it was opened")
-        if not all(
-            map(_is_entry, db.execute("SELECT * FROM entries WHERE id > ?", (self._entries,)))
-        ):
-            raise self._refusal("it holds an entry that no ledger writes")
+        try:
+            _entries(db, "WHERE id > ?", self._entries)
+        except ParameterError:
+            raise self._refusal("it holds an entry that no ledger writes") from None
         self._identity, self._entries = identity, entries
 
     def _head(self, db: sqlite3.Connection) -> tuple[str, Guarantee | None]:
         """Return the identity of the file and its budget, checked."""
         rows = db.execute("SELECT identity, epsilon, delta FROM head LIMIT 2").fetchall()
-        row: tuple[Any, ...] = rows[0] if len(rows) == 1 else ("", None, None)
-        identity, *limit = row
+        try:
+            ((identity, *limit),) = rows
+            budget = None if limit == [None, None] else Guarantee(*limit)
+        except ValueError:
+            raise self._refusal("its head is not one row, or its budget no guarantee") from None
         if not isinstance(identity, str) or not identity:
-            raise self._refusal("its head is not one row with an identity")
-        if limit == [None, None]:
-            return identity, None
-        if not _is_guarantee(*limit):
-            raise self._refusal("its budget is no guarantee")
-        return identity, Guarantee(*limit)
+            raise self._refusal("its head has no identity")
+        return identity, budget
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -442,7 +437,7 @@ def _entry(
     """Return what is to be written down, checked; see `Ledger.charge`."""
     count = _checks.integer("count", count, 1, _MOST_COUNT)
     each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
-    each = _checked_guarantee("guarantee", each)
+    each = _guarantee("guarantee", each)
     if hasattr(of, "_require_private"):
         of._require_private()  # pyright: ignore
     what = _described(of) if what is None and not isinstance(of, Guarantee) else what
@@ -481,47 +476,19 @@ def _entry(
 
 def _checked_text(name: str, text: object, most: int) -> str:
     """Return a text of an entry; refuse another."""
-    if not _is_text(text, most):
+    printable = isinstance(text, str) and text.isprintable()
+    if not printable or not 0 < len(text.strip()) <= len(text) <= most:
         raise ParameterError(
             f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
             "characters, all of them printable."
         )
-    return str(text)
+    return text
 
 
-def _checked_guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401
+def _guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401
     """Return a guarantee made anew, of numbers that are checked."""
     _checks.instance(name, value, Guarantee)
     return Guarantee(value.epsilon, value.delta)
-
-
-def _is_text(text: object, most: int) -> bool:
-    return (
-        isinstance(text, str) and 0 < len(text.strip()) <= len(text) <= most and text.isprintable()
-    )
-
-
-def _is_guarantee(epsilon: object, delta: object) -> bool:
-    return (
-        isinstance(epsilon, float)
-        and isinstance(delta, float)
-        and 0 <= epsilon < math.inf
-        and 0 <= delta < 1
-    )
-
-
-def _is_entry(row: tuple[Any, ...]) -> bool:
-    """Return whether a row of a file is one that `Ledger.charge` writes."""
-    _, time, dataset, what, epsilon, delta, count, spent_epsilon, spent_delta, folds = row
-    return (
-        _is_text(time, _LONGEST_NAME)
-        and _is_text(what, _LONGEST_TEXT)
-        and _is_text(dataset, _LONGEST_NAME)
-        and name_of(dataset) == dataset
-        and _is_guarantee(epsilon, delta)
-        and _is_guarantee(spent_epsilon, spent_delta)
-        and all(isinstance(number, int) and 0 < number <= _MOST_COUNT for number in (count, folds))
-    )
 
 
 def _objects(db: sqlite3.Connection) -> set[tuple[str, ...]]:
@@ -546,11 +513,10 @@ def _read_once(data: Any) -> Any:  # noqa: ANN401
     """
     if data is None or isinstance(data, str | bytes | Number | np.generic | Tally):
         return data
-    library = type(data).__module__.partition(".")[0]
-    if library == "polars":
-        return data.clone()
-    if isinstance(data, np.ndarray | set | frozenset) or library == "pandas":
-        return data.copy()
+    # Libraries of frames copy what they hold.
+    of_library = type(data).__module__.partition(".")[0] in ("pandas", "polars")
+    if of_library or isinstance(data, np.ndarray | set | frozenset):
+        return copy.copy(data)
     if isinstance(data, Mapping):
         return {key: _read_once(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -593,10 +559,16 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return db
 
 
-def _entries(db: sqlite3.Connection, dataset: str | None, most: int = -1) -> list[Entry]:
-    """Return entries in their order; a limit of -1 is none."""
-    which, of = ("", ()) if dataset is None else (_OF, (name_of(dataset),))
-    rows = db.execute(f"SELECT * FROM entries {which} ORDER BY id LIMIT ?", (*of, most))
+def _of(dataset: str | None) -> tuple[str, ...]:
+    """Return the condition of the entries of a data set, and its value; nothing for all."""
+    return () if dataset is None else ("WHERE dataset = ?", name_of(dataset))
+
+
+def _entries(
+    db: sqlite3.Connection, which: str = "", *values: object, most: int = -1
+) -> list[Entry]:
+    """Return the entries of a condition in their order; a limit of -1 is none."""
+    rows = db.execute(f"SELECT * FROM entries {which} ORDER BY id LIMIT ?", (*values, most))
     return [
         Entry(time, name, what, Guarantee(e, d), count, Guarantee(spent_e, spent_d), folds)
         for _, time, name, what, e, d, count, spent_e, spent_d, folds in rows
@@ -605,12 +577,17 @@ def _entries(db: sqlite3.Connection, dataset: str | None, most: int = -1) -> lis
 
 def _first(db: sqlite3.Connection, dataset: str) -> Guarantee | None:
     """Return what the first entry of a data set spends; None before it."""
-    first = _entries(db, dataset, 1)
+    first = _entries(db, *_of(dataset), most=1)
     return simple([(entry.spent, entry.folds) for entry in first]) if first else None
 
 
 def _parts(db: sqlite3.Connection, dataset: str | None) -> list[tuple[Guarantee, int]]:
     """Return what was spent of a data set, or of all together if None, equal parts in one."""
-    which, of = ("", ()) if dataset is None else (_OF, (name_of(dataset),))
-    rows = db.execute(_SPENT.format(which), of)
+    which, *values = _of(dataset) or ("",)
+    rows = db.execute(_SPENT.format(which), values)
     return [(Guarantee(epsilon, delta), folds) for epsilon, delta, folds in rows]
+
+
+def _left(db: sqlite3.Connection, dataset: str, budget: Guarantee) -> float:
+    """Return the epsilon that a data set has left of a budget."""
+    return room(_parts(db, dataset), budget, _first(db, dataset))

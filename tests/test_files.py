@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from dpopt import ParameterError, files
 from dpopt.files import (
     contents,
-    json_text,
     parse_json,
     read_integer_rows,
     read_rows,
@@ -180,40 +179,6 @@ def test_what_cannot_be_synced_leaves_the_old_file(
 def test_text_is_utf8_with_plain_line_ends(tmp_path: Path) -> None:
     write_text(tmp_path / "file.txt", "ε\nδ\n")
     assert (tmp_path / "file.txt").read_bytes() == "ε\nδ\n".encode()
-
-
-@pytest.mark.slow
-@given(
-    st.recursive(
-        st.one_of(
-            st.none(), st.booleans(), st.integers(), st.text(max_size=3), st.floats(allow_nan=False)
-        ),
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=4),
-            st.lists(st.floats(0, 1), max_size=4),
-            st.tuples(inner, inner),
-            st.dictionaries(st.one_of(st.text(max_size=3), st.integers(0, 9)), inner, max_size=3),
-        ),
-    )
-)
-def test_json_is_indented_as_by_the_library(value: object) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path, written = Path(folder) / "file.json", {"value": value}
-        try:
-            expected = json.dumps(written, indent=2, allow_nan=False) + "\n"
-        except ValueError:
-            with pytest.raises(ValueError, match="JSON"):
-                write_json(path, written)
-            return
-        numbers = dict[int, str]()
-        write_json(path, written, numbers)
-        assert path.read_text(encoding="utf-8") == expected
-    try:
-        expected = json.dumps(written, sort_keys=True, separators=(",", ":"))
-    except TypeError:
-        # Names of an object that are texts and integers have no order.
-        return
-    assert json_text(written) == json_text(written, None, numbers) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ by the file.
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,7 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Json
-from dpopt.files import contents, json_text, parse_json, why_unread, write_json
+from dpopt.files import contents, parse_json, why_unread, write_json
 from dpopt.provenance import versions
 
 SCHEMA = 3
@@ -89,8 +90,6 @@ def seal(kind: str, body: Json, path: Path) -> None:
     provenance = versions()
     # The mark concerns values read from a file; in a file it would say nothing.
     body = {name: value for name, value in body.items() if name != STATED}
-    # Lists of numbers are written for the hash and for the file: cache their digits.
-    numbers = dict[int, str]()
     write_json(
         path,
         {
@@ -99,9 +98,8 @@ def seal(kind: str, body: Json, path: Path) -> None:
             "kind": kind,
             "body": body,
             "provenance": provenance,
-            "hash": _digest(kind, body, provenance, numbers),
+            "hash": _digest(kind, body, provenance),
         },
-        numbers,
     )
 
 
@@ -127,6 +125,7 @@ def read_sealed(path: Path) -> Sealed:
     return Sealed(path, *cast(Any, parts))
 
 
-def _digest(kind: str, body: Json, provenance: Json, numbers: dict[int, str] | None = None) -> str:
-    text = json_text([SCHEMA, kind, body, provenance], None, numbers)
+def _digest(kind: str, body: Json, provenance: Json) -> str:
+    parts = [SCHEMA, kind, body, provenance]
+    text = json.dumps(parts, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

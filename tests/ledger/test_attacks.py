@@ -188,15 +188,15 @@ def test_a_child_charges_while_a_thread_of_its_parent_does(
 ) -> None:
     """The thread is within its transaction when the process forks, which waits for its end."""
     ledger = Ledger(path, Guarantee(1.0))
-    inside, parent, fits = threading.Event(), os.getpid(), Ledger._fits
+    inside, parent, fits = threading.Event(), os.getpid(), ledgers.allowed
 
-    def slowly(self: Ledger, *given: Any) -> bool:
+    def slowly(*given: Any) -> bool:
         if os.getpid() == parent:
             inside.set()
             time.sleep(0.3)
-        return fits(self, *given)
+        return fits(*given)
 
-    monkeypatch.setattr(Ledger, "_fits", slowly)
+    monkeypatch.setattr(ledgers, "allowed", slowly)
     writer = threading.Thread(target=charge, args=(ledger,))
     writer.start()
     assert inside.wait(30)
