@@ -360,27 +360,5 @@ def number(word: str) -> int | float:
         return float(word)
 
 
-def read_integer_rows(text: str) -> list[list[int]]:
-    """Read rows of integers, separated by commas or blanks: of ``text``, or of a file it names."""
-    if not set(text) <= set("0123456789, \t-"):
-        path = Path(text)
-        try:
-            text = contents(path)
-        except (OSError, ValueError) as error:
-            if not os.path.exists(path):  # noqa: PTH110 - whatever was typed
-                # The text may be data with a slip in it: it is not shown.
-                raise ParameterError(
-                    "input is no list of integers, and there is no such file."
-                ) from None
-            raise ParameterError(f"input is {str(path)!r}; {why_unread(error)}.") from error
-    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
-    if not rows or not all(rows):
-        raise ParameterError("input is empty; give integers separated by commas.")
-    try:
-        return [[int(word) for word in row] for row in rows]
-    except ValueError:
-        raise ParameterError("input holds something other than integers.") from None
-
-
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()

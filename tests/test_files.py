@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import os
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dpopt import ParameterError, files
+from dpopt.cli.release import _rows
 from dpopt.files import (
     contents,
     parse_json,
-    read_integer_rows,
     read_rows,
     read_table,
     replacing,
@@ -324,6 +320,10 @@ def test_the_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                     asked()
 
 
+def integer_rows(text: str) -> list[list[int]]:
+    return _rows("input", text, int, "integers")
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -336,9 +336,9 @@ def test_rows_of_integers_from_a_text_or_a_file(
     text: str, rows: list[list[int]], tmp_path: Path
 ) -> None:
     (tmp_path / "rows").write_text(text, encoding="utf-8")
-    assert read_integer_rows(str(tmp_path / "rows")) == rows
+    assert integer_rows(str(tmp_path / "rows")) == rows
     if "\n" not in text:
-        assert read_integer_rows(text) == rows
+        assert integer_rows(text) == rows
 
 
 @pytest.mark.parametrize(
@@ -346,14 +346,14 @@ def test_rows_of_integers_from_a_text_or_a_file(
     [
         ("", "input is empty"),
         (" , ", "input is empty"),
-        ("1,-", "something other than integers"),
+        ("1,-", "no list of integers"),
         ("1,x", "no list of integers, and there is no such file"),
         (os.curdir, "^input is '.'; "),
     ],
 )
 def test_what_are_no_rows_of_integers(text: str, told: str) -> None:
     with pytest.raises(ParameterError, match=told):
-        read_integer_rows(text)
+        integer_rows(text)
 
 
 @pytest.mark.parametrize("text", ["", " \n", "one", "1 two"])

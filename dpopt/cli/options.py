@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,99 +21,77 @@ from dpopt.files import TABLES, number, parse_json, read_rows
 
 
 class Words(click.ParamType):
-    """A text; Tab offers some words and, where it may be a file's name, the files.
+    """A text, or what is read from it; Tab offers some words and, where one may stand, files.
 
     Attributes:
+        read: returns the value of a text that is none of the words, for a parameter.
         words: what is offered.
         files: whether the text may be the name of a file.
     """
 
-    name = "text"
+    def __init__(
+        self,
+        name: str = "text",
+        read: Callable[[Any, str], Any] | None = None,
+        words: tuple[str, ...] = (),
+        files: bool = False,
+    ) -> None:
+        self.name, self.read, self.words, self.files = name, read, words, files
 
-    def __init__(self, *words: str, files: bool = False) -> None:
-        self.words, self.files = words, files
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        """Return what was read, or a word as it is."""
+        del ctx
+        return value if self.read is None or value in self.words else self.read(param, value)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Return the words that begin as what was typed does, or leave it to the shell's files."""
         del ctx, param
-        completions = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
-        return (
-            [*completions, CompletionItem(incomplete, type="file")] if self.files else completions
-        )
+        begun = [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+        return [*begun, CompletionItem(incomplete, type="file")] if self.files else begun
 
 
-class Rows(Words):
-    """Rows of numbers such as 0.2:0.8,0.5:0.5, or a file with a row a line, or one of some words.
+def _rows(param: click.Parameter, text: str) -> Any:  # noqa: ANN401
+    """Return rows of numbers such as 0.2:0.8,0.5:0.5, those of a file, or lists as JSON.
 
-    Rows of one number each, without a colon, are a list of numbers.
+    Whole numbers are integers. Rows of one number each, without a colon, are a list of numbers.
     """
-
-    name = "rows"
-
-    def __init__(self, *words: str) -> None:
-        super().__init__(*words, files=True)
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the rows as lists of numbers, whole ones as integers; a word as it is."""
-        del ctx
-        if value in self.words:
-            return value
-        if value.startswith("["):
-            return _listed(value, param)
-        rows = [_numbers(row.split(":")) for row in value.split(",")]
-        if not all(rows):
-            return _in_file(value, param.name, self.words)
-        return rows if ":" in value else [row[0] for row in rows if row]
+    if text.startswith("["):
+        return _listed(param, text)
+    try:
+        rows = [[number(word) for word in row.split(":")] for row in text.split(",")]
+    except ValueError:
+        return _in_file(param, text)
+    return rows if ":" in text else [row[0] for row in rows]
 
 
-class Row(Rows):
-    """A list of numbers such as 0.2,0.8, or a file of numbers."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the numbers, whole ones as integers."""
-        numbers = _numbers(value.replace(",", " ").split())
-        if numbers is not None:
-            return numbers
-        rows = super().convert(value, param, ctx)
-        return [number for row in rows for number in row] if value[:1] != "[" else rows
+def _row(param: click.Parameter, text: str) -> Any:  # noqa: ANN401
+    """Return a list of numbers such as 0.2,0.8 or 0.2 0.8, or all those of a file."""
+    try:
+        return [number(word) for word in text.replace(",", " ").split()] or _in_file(param, text)
+    except ValueError:
+        rows = _rows(param, text)
+    return rows if text.startswith("[") else [number for row in rows for number in row]
 
 
-class OwnBlocks(Words):
-    """A JSON file of a user's own rows over a kernel, or what `dpopt._kinds.text_of` writes."""
+def _blocks(param: click.Parameter, text: str) -> Any:  # noqa: ANN401
+    """Return a user's own rows over a kernel, of a JSON file or as `text_of` writes them."""
+    if text.startswith("["):
+        return _listed(param, text)
+    from dpopt.kernel import read_constraints
 
-    name = "json"
-
-    def __init__(self) -> None:
-        super().__init__(files=True)
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the blocks of rows."""
-        del ctx
-        if value.startswith("["):
-            return _listed(value, param)
-        from dpopt.kernel import read_constraints
-
-        return read_constraints(value)
+    return read_constraints(text)
 
 
-class Exact(Words):
-    """A number that is read exactly: 12, 0.25, 1e-9 or 1/3."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
-        """Return the number as a fraction."""
-        del ctx
-        try:
-            return typed_rational(value.strip())
-        except ValueError:
-            raise ParameterError(
-                f"{param.name} is {shown(value)}; it must be a number or a fraction such as 1/3."
-            ) from None
+def _exact(param: click.Parameter, text: str) -> Fraction:
+    """Return a number that is read exactly: 12, 0.25, 1e-9 or 1/3."""
+    try:
+        return typed_rational(text.strip())
+    except ValueError:
+        raise ParameterError(
+            f"{param.name} is {shown(text)}; it must be a number or a fraction such as 1/3."
+        ) from None
 
 
 File = Path
@@ -130,11 +109,11 @@ _TYPES: dict[str, click.ParamType] = {
     "int": click.INT,
     "float": click.FLOAT,
     "Path": PATH,
-    "Fraction": Exact(),
-    "Numbers": Row(),
-    "PublicLike": Row(),
-    "RowsOfNumbers": Rows(),
-    "Constraints": OwnBlocks(),
+    "Fraction": Words("number", _exact),
+    "Numbers": Words("numbers", _row, files=True),
+    "PublicLike": Words("numbers", _row, files=True),
+    "RowsOfNumbers": Words("rows", _rows, files=True),
+    "Constraints": Words("json", _blocks, files=True),
     "TextOrFile": Words(files=True),
 }
 
@@ -189,8 +168,9 @@ def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
         elif annotation == "bool":
             options.append(click.Option([f"{name}/--no-{name[2:]}"], default=None, help=about))
         else:
-            kind = _TYPES.get(annotation, Words(*choices(annotation), *words))
-            kind = Rows(*words) if words and isinstance(kind, Rows) else kind
+            kind = _TYPES.get(annotation, Words(words=choices(annotation)))
+            if words and isinstance(kind, Words):
+                kind = Words(kind.name, kind.read, (*kind.words, *words), kind.files)
             options.append(click.Option([name], type=kind, required=field.required, help=about))
         other = other_word(field)
         if other is not None and f"--{other}" not in names:
@@ -213,15 +193,7 @@ def _help(field: Field) -> str:
     return f"{about}  [{text_of(field.default)}]"
 
 
-def _numbers(words: Sequence[str]) -> list[int | float] | None:
-    """Return numbers of words; None if one is not, or there is none."""
-    try:
-        return [number(word) for word in words] or None
-    except ValueError:
-        return None
-
-
-def _listed(text: str, param: click.Parameter) -> Any:  # noqa: ANN401
+def _listed(param: click.Parameter, text: str) -> Any:  # noqa: ANN401
     """Return the lists of a JSON text."""
     try:
         return parse_json(text)
@@ -229,8 +201,8 @@ def _listed(text: str, param: click.Parameter) -> Any:  # noqa: ANN401
         raise ParameterError(f"{param.name} is {shown(text)}; {error}.") from None
 
 
-def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int | float]]:
-    """Return the rows of the file that a text names, which is none of some words.
+def _in_file(param: click.Parameter, text: str) -> list[list[int | float]]:
+    """Return the rows of the file that a text names.
 
     Losses are whole numbers as a rule: a first line 0,1,2 are numbers here, no names of columns.
     """
@@ -244,10 +216,11 @@ def _in_file(text: str, name: str, words: Sequence[str] = ()) -> list[list[int |
                 return rows
         except ParameterError as error:
             why = str(error).partition("; ")[2] or str(error)
+    words = cast(Words, param.type).words
     named = f"one of {', '.join(words)}, " if words else ""
     raise ParameterError(
-        f"{name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of them such as "
-        f"0.2:0.8,0.5:0.5, or a file: {why}"
+        f"{param.name} is {shown(text)}; it must be {named}numbers such as 0.2,0.8, rows of "
+        f"them such as 0.2:0.8,0.5:0.5, or a file: {why}"
     )
 
 

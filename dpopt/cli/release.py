@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dpopt.cli.certify import loaded
 from dpopt.cli.ledger import LEDGER, Keeper
 from dpopt.cli.options import File, Flag, TextOrFile, command
 from dpopt.cli.output import show_draw
-from dpopt.files import contents, read_integer_rows, read_text
+from dpopt.files import contents, why_unread
 
 
 @command(
@@ -30,7 +31,7 @@ def release(
     file: File,
     input: TextOrFile | None = None,
     counts: TextOrFile | None = None,
-    distribution: Path | None = None,
+    distribution: TextOrFile | None = None,
     json: Flag = False,
     **keeping: Any,  # noqa: ANN401
 ) -> None:
@@ -46,8 +47,8 @@ def release(
             file, a query a line.
         counts: for a plurality or one category of records, how many there are of each class
             instead; or a file, a query a line.
-        distribution: for a kernel, a file with the user's p instead: counts, decimals or fractions
-            such as 1/3, in the order of the inputs. The user's own category is drawn from it first.
+        distribution: for a kernel, the user's p instead: counts, decimals or fractions such as 1/3,
+            in the order of the inputs; or a file. The user's own category is drawn from it first.
         json: print what is released as JSON.
         keeping: the fields of a `Keeper`, trained_once for its opposite, fresh.
 
@@ -56,21 +57,49 @@ def release(
     """
     if sum(value is not None for value in (input, counts, distribution)) > 1:
         raise ParameterError("give either --input or --counts or --distribution, one of them.")
-    from dpopt.public_prior import draw_own_category
+    import numpy as np
 
-    p = None if distribution is None else _rationals(distribution)
+    from dpopt.plurality.setting import Plurality
+    from dpopt.public_prior import draw_own_category
+    from dpopt.roo import CategorySetting, Tally
+
     mechanism = loaded(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
-    labels = None if p is None else _categories_of(mechanism)
-    if p is not None:
-        queries = [p.astype(float)] if labels is None else [labels[0]]
+    setting, p, labels = mechanism.setting, None, None
+    if distribution is not None:
+        what = "counts, decimals or fractions"
+        rows = _rows("distribution", distribution, typed_rational, what)
+        p = np.array([share for row in rows for share in row], dtype=object)
+        labels = _categories_of(mechanism)
+        queries = [p.astype(float) if labels is None else labels[0]]
+    elif counts is not None:
+        if not isinstance(setting, Plurality | CategorySetting):
+            raise ParameterError(
+                "counts is given; it belongs to a plurality or one category of records, and only "
+                "there."
+            )
+        queries = [
+            Tally.of_counts(row, len(row)) for row in _rows("counts", counts, int, "integers")
+        ]
     elif input is not None:
-        names = getattr(mechanism.setting, "input_names", None)
-        rows = read_integer_rows(input) if names is None else _named_rows(input, names)
-        queries = [query for row in rows for query in inputs_of(mechanism.setting, row)]
+        by_text = {str(name): name for name in getattr(setting, "input_names", None) or ()}
+        called = f"names of inputs ({shown(list(by_text))[1:-1]})"
+        rows = (
+            _rows("input", input, by_text.__getitem__, called, blanks=False)
+            if by_text
+            else _rows("input", input, int, "integers")
+        )
+        queries = [query for row in rows for query in inputs_of(setting, row)]
     else:
-        queries = _of_nothing(mechanism) if counts is None else _of_counts(mechanism, counts)
+        try:
+            # Of a setting that holds the data, such as a mollifier.
+            setting.output_weights(mechanism.table, None)
+        except ParameterError:
+            raise ParameterError(
+                "the mechanism takes an input; give --input, or for a kernel --distribution."
+            ) from None
+        queries = [None]
 
     def draw() -> Sequence[object]:
         # All queries are checked before the first of them is written down, and draws.
@@ -103,30 +132,6 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
     return list(row) if isinstance(example, int) else [list(row)]
 
 
-def _of_counts(mechanism: Any, text: str) -> list[Any]:  # noqa: ANN401
-    """Return the inputs of lines of counts."""
-    from dpopt.plurality.setting import Plurality
-    from dpopt.roo import CategorySetting, Tally
-
-    rows = read_integer_rows(text)
-    if not isinstance(mechanism.setting, Plurality | CategorySetting):
-        raise ParameterError(
-            "counts is given; it belongs to a plurality or one category of records, and only there."
-        )
-    return [Tally.of_counts(row, len(row)) for row in rows]
-
-
-def _of_nothing(mechanism: Any) -> list[Any]:  # noqa: ANN401
-    """Return the only input of a mechanism whose setting holds the data, such as a mollifier."""
-    try:
-        mechanism.setting.output_weights(mechanism.table, None)
-    except ParameterError:
-        raise ParameterError(
-            "the mechanism takes an input; give --input, or for a kernel --distribution."
-        ) from None
-    return [None]
-
-
 def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     """Return the inputs of a kernel, one of which is drawn from a user's own p.
 
@@ -151,33 +156,35 @@ def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
     return [setting.output(index) for index in range(outputs)]
 
 
-def _named_rows(text: str, names: Sequence[object]) -> list[list[str]]:
-    """Return inputs by their names, separated by commas: of a text, or lines of a file it names."""
-    texts = {str(name) for name in names}
-    lines = [text]
-    if not {word.strip() for word in text.split(",")} <= texts:
-        try:
-            lines = [line for line in contents(Path(text)).splitlines() if line.strip()]
-        except (OSError, ValueError):
-            lines = []
-    rows = [[word.strip() for word in line.split(",")] for line in lines]
-    # What was typed may be data, and is not shown.
-    if not rows or not {word for row in rows for word in row} <= texts:
-        raise ParameterError(
-            "input is no list, nor a file, of names of inputs; they are "
-            f"{shown(list(names))[1:-1]}, separated by commas."
-        )
-    return rows
+def _rows(
+    name: str, text: str, read: Callable[[str], Any], what: str, *, blanks: bool = True
+) -> list[list[Any]]:
+    """Return the words of a text, each read, or else those of each line of the file it names.
 
+    Commas separate words, and blanks unless these may stand in one. What was typed may be data with
+    a slip in it: it is not shown.
+    """
 
-def _rationals(path: Path) -> Any:  # noqa: ANN401
-    """Return the numbers of a file exactly, as an array of fractions."""
-    import numpy as np
+    def line_read(line: str) -> list[Any]:
+        words = line.replace(",", " ").split() if blanks else map(str.strip, line.split(","))
+        return list(map(read, words))
 
-    words = read_text(path).replace(",", " ").split()
     try:
-        return np.array([typed_rational(word) for word in words], dtype=object)
-    except ValueError:
-        raise ParameterError(
-            f"distribution is {str(path)!r}; it must hold counts, decimals or fractions."
-        ) from None
+        rows = [line_read(text)]
+    except (LookupError, ValueError):
+        path = Path(text)
+        try:
+            lines = contents(path).splitlines()
+        except (OSError, ValueError) as error:
+            if not os.path.exists(path):  # noqa: PTH110 - whatever was typed
+                raise ParameterError(
+                    f"{name} is no list of {what}, and there is no such file."
+                ) from None
+            raise ParameterError(f"{name} is {str(path)!r}; {why_unread(error)}.") from error
+        try:
+            rows = [line_read(line) for line in lines if line.strip()]
+        except (LookupError, ValueError):
+            raise ParameterError(f"{name} holds something other than {what}.") from None
+    if not rows or not all(rows):
+        raise ParameterError(f"{name} is empty; give {what}, separated by commas.")
+    return rows

@@ -19,7 +19,8 @@ import pytest
 import dpopt
 from dpopt import ParameterError, _kinds, public_prior, roo
 from dpopt.cli import main
-from dpopt.files import read_integer_rows, read_rows, read_text
+from dpopt.cli.release import _rows
+from dpopt.files import read_rows, read_text
 from tests.robustness.commands import example
 from tests.solved import example as setting_of
 from tests.solved import solved
@@ -47,7 +48,7 @@ CONTENTS: dict[str, bytes] = {
 READERS: dict[str, Callable[[Path], object]] = {
     "text": read_text,
     "rows": read_rows,
-    "integer rows": lambda path: read_integer_rows(str(path)),
+    "integer rows": lambda path: _rows("input", str(path), int, "integers"),
     "load": dpopt.load,
     "csv": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", ["a", "b"]),
     "csv of integers": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", 5),
