@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
@@ -95,9 +95,8 @@ def expect(task: str, steps: float, per_second: float) -> None:
 def track(items: Iterable[_T], task: str, total: int | None = None) -> Iterator[_T]:
     """Yield ``items``, telling the callback in force how many of them are finished.
 
-    The first event (0 done) comes before the first item and the last one (all done) after the
-    last; between them there are at most ten a second, however short a step is. A loop that is
-    left early reports no end. The total is by default ``len(items)`` where there is one.
+    Between the first event, before the first item, and the last there are at most ten a second. A
+    loop that is left early reports no end. The total is ``len(items)`` where there is one.
     """
     callback = _listener.get()
     if callback is None:
@@ -181,15 +180,14 @@ def _shown(bars: _Bars | None) -> Iterator[ProgressCallback]:
 
 
 class _Bars:
-    """One line for each task under way; the display exists only while there is one.
+    """One line for each task that has lasted; the display exists only while there is a task.
 
-    A timer brings a task to the screen, for the next event of a long step may be far away. There
-    is at most one timer at a time, however many tasks come and go.
+    A timer shows it, for the next event of a long step may be far away. There is at most one timer
+    at a time, however many tasks come and go.
     """
 
     def __init__(self, stream: TextIO, delay: float, always: bool) -> None:
         self.stream, self.delay, self.always = stream, delay, always
-        self.tasks: dict[str, tuple[float, ProgressEvent]] = {}
         self.lines: dict[str, TaskID] = {}
         self.display: Display | None = None
         self.timer: threading.Timer | None = None
@@ -200,16 +198,16 @@ class _Bars:
             if event.seconds is not None:
                 # Above the bars, where it stays.
                 self.stream.write(f"{event.message}\n")
-                return
-            if event.total is not None and event.done >= event.total:
-                self._end(event.task)
-                return
-            since, _ = self.tasks.get(event.task, (time.monotonic(), None))
-            self.tasks[event.task] = since, event
-            if event.task in self.lines:
-                self._draw(event)
+            elif event.total is not None and event.done >= event.total:
+                line = self.lines.pop(event.task, None)
+                if self.display is not None and not self.lines:
+                    # What the program prints next must not meet a live display.
+                    self.display.stop()
+                    self.display = None
+                elif self.display is not None and line is not None:
+                    self.display.remove_task(line)
             else:
-                self._appear()
+                self._draw(event)
 
     def stop(self) -> None:
         """Take the bars off the screen."""
@@ -220,15 +218,24 @@ class _Bars:
                 self.display.stop()
             self.timer = self.display = None
             self.lines.clear()
-            self.tasks.clear()
 
-    def _appear(self) -> None:
-        """Draw the tasks that have lasted long enough; come back for the others."""
-        limit = time.monotonic() - self.delay
-        for task, (since, event) in self.tasks.items():
-            if task not in self.lines and since <= limit:
-                self._draw(event)
-        if self.timer is None and len(self.lines) < len(self.tasks):
+    def _draw(self, event: ProgressEvent) -> None:
+        if self.display is None:
+            self.display = _display(self.stream, self.delay, self.always)
+        if event.task not in self.lines:
+            self.lines[event.task] = self.display.add_task(
+                event.task, total=event.total, message=""
+            )
+        self.display.update(
+            self.lines[event.task], completed=event.done, total=event.total, message=event.message
+        )
+        self._show()
+
+    def _show(self) -> None:
+        """Show the tasks that have lasted; if there is none yet, come back for them."""
+        if self.display is not None and any(self.display.get_renderables()):
+            self.display.start()
+        elif self.display is not None and self.timer is None:
             self.timer = threading.Timer(self.delay, self._wake)
             self.timer.daemon = True
             self.timer.start()
@@ -237,50 +244,29 @@ class _Bars:
         with self.lock:
             if self.timer is threading.current_thread():
                 self.timer = None
-                self._appear()
+                self._show()
 
-    def _draw(self, event: ProgressEvent) -> None:
-        display = self._started()
-        if event.task not in self.lines:
-            self.lines[event.task] = display.add_task(event.task, total=event.total, message="")
-        display.update(
-            self.lines[event.task], completed=event.done, total=event.total, message=event.message
-        )
 
-    def _end(self, task: str) -> None:
-        self.tasks.pop(task, None)
-        line = self.lines.pop(task, None)
-        if self.display is None or line is None:
-            return
-        if self.lines:
-            self.display.remove_task(line)
-        else:
-            # What the program prints next must not meet a live display.
-            self.display.stop()
-            self.display = None
+def _display(stream: TextIO, delay: float, always: bool) -> Display:
+    """Return a display that shows the tasks that have lasted for a delay, in seconds."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    def _started(self) -> Display:
-        if self.display is None:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-            )
+    class Lasting(Progress):
+        def get_renderables(self) -> Iterator[Any]:
+            lasting = [task for task in self.tasks if (task.elapsed or 0.0) >= delay]
+            if lasting:
+                yield self.make_tasks_table(lasting)
 
-            self.display = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[message]}", markup=False),
-                console=Console(file=self.stream, force_terminal=self.always or None),
-                transient=True,
-                # Redirection would send the program's standard output to standard error.
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self.display.start()
-        return self.display
+    return Lasting(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[message]}", markup=False),
+        console=Console(file=stream, force_terminal=always or None),
+        transient=True,
+        # Redirection would send the program's standard output to standard error.
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
