@@ -22,8 +22,7 @@ import math
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -48,7 +47,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
-from dpopt.privacy.saved import AUDIT, STATED, Sealed, read_sealed, refuse_audit, seal_judged
+from dpopt.privacy.saved import AUDIT, STATED, read_sealed, refuse_audit, seal_judged
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.table import (
@@ -153,8 +152,8 @@ class Setting(ABC):
     def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
         """Return pairs of neighbouring inputs of the example, whose distributions tests compare.
 
-        Where the data are votes of private voters (`behind`), every vote that differs is that of a
-        voter who says either, as differently as its privacy allows.
+        Of votes of private voters (`behind`), those that differ are of voters who say either, as
+        differently as their privacy allows.
         """
         return ()
 
@@ -236,8 +235,7 @@ class Setting(ABC):
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of a table, from its integers and the setting alone.
 
-        It has never seen a problem or a solution: `dpopt.load` calls it for integers out of a file
-        that anybody could have written.
+        `dpopt.load` calls it for integers out of a file that anybody could have written.
 
         Raises:
             NotPrivateError: if they are not private.
@@ -253,7 +251,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
-        return _of_table(self, table, "row", "output_weights")(data)
+        return _table(self, table, "output_weights").row(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
@@ -271,11 +269,7 @@ class Setting(ABC):
 
     def _called(self, places: IntVector) -> npt.NDArray[Any]:
         """Return what outputs are called, as an array of objects."""
-        different, at = np.unique(places, return_inverse=True)
-        names = np.empty(different.size, dtype=object)
-        for i, input_ in enumerate(different.tolist()):
-            names[i] = self.output(input_)
-        return names[at]
+        return np.frompyfunc(self.output, 1, 1)(places)
 
     def release_count(self, table: Any, data: Any) -> int:  # noqa: ANN401
         """Return how many outputs are drawn for data, after a check."""
@@ -290,7 +284,7 @@ class Setting(ABC):
 
     def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
         """Return the design as one tidy table, columns by name: for frames and the command line."""
-        return _of_table(self, table, "columns", "columns")()
+        return _table(self, table, "columns").columns()
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the design on axes that its ``plot`` opened.
@@ -314,7 +308,7 @@ class Setting(ABC):
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; whole numbers as text, of any length."""
-        return _of_table(self, table, "plain", "plain")()
+        return _table(self, table, "plain").plain()
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
         """Return the table of a file, checked in form only; `judge` decides it.
@@ -440,14 +434,13 @@ class Setting(ABC):
         return cls(**values)
 
 
-def _of_table(setting: Setting, table: Any, method: str, member: str) -> Any:  # noqa: ANN401
-    """Return a method of a table, which other integers need not have."""
-    bound_method = getattr(table, method, None)
-    if bound_method is None:
+def _table(setting: Setting, table: Any, member: str) -> Table:  # noqa: ANN401
+    """Return a table over inputs; of other integers, a setting says the member itself."""
+    if not isinstance(table, Table):
         raise ParameterError(
             f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
         )
-    return bound_method
+    return table
 
 
 def _displayed(setting: Setting, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
@@ -748,10 +741,9 @@ class Design:
         """Return the design as plain values, ready for JSON; integers as text."""
         solved, proof = self.solution, self.certificate
         return {
-            "kind": self.setting.kind,
+            **self._written_out(),
             "setting": self.setting.to_dict(),
             "table": self.setting.plain(self.table),
-            **self._written_out(),
             "value": _known(self.value),
             "bound": self.bound,
             "bound_is": None if self.bound is None else self.bound.how,
@@ -761,16 +753,21 @@ class Design:
             "backend": None if solved is None else solved.backend,
             "provenance": self.provenance,
             **({STATED: list(self._stated)} if self._stated else {}),
-            "guarantee": {"epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta},
             "private": self.private,
             "verdict": self._verdict,
             "certificate": None if proof is None else proof.to_dict(),
         }
 
     def _written_out(self) -> Json:
-        """Return what `dpopt.verify` needs beside the setting of a kind that it does not know."""
-        kind, written = _displayed(self.setting, self.table) or (self.setting.kind, None)
-        return {} if kind == self.setting.kind else {"displayed": written}
+        """Return what `dpopt.verify` reads beside setting and integers."""
+        own, promised = self.setting.kind, self.guarantee
+        kind, program = _displayed(self.setting, self.table) or (own, None)
+        return {
+            "kind": own,
+            "guarantee": {"epsilon": promised.epsilon, "delta": promised.delta},
+            # Of a kind that it does not know.
+            **({} if kind == own else {"displayed": program}),
+        }
 
     def save(
         self,
@@ -797,15 +794,9 @@ class Design:
             NotPrivateError: if it is not proved private and its audit was not asked for.
             SolverError: if no multipliers were found.
         """
-        with self._laid_beside(path, proof, verifier):
-            seal_judged(self.setting.kind, self, path, even_if_not_private)
-
-    def _laid_beside(
-        self, path: str | Path, proof: bool, verifier: bool
-    ) -> AbstractContextManager[None]:
-        """Return what lays proof and verifier beside the file that is written inside it."""
-        check_json_target(Path(path))
-        kind, proof_of_bound, data = self.setting.kind, None, cast("Json | None", None)
+        target, kind = Path(path), self.setting.kind
+        check_json_target(target)
+        proof_of_bound, data = None, cast("Json | None", None)
         if _checks.flag("proof", proof):
             displayed = _displayed(self.setting, self.table)
             if displayed is None:
@@ -815,13 +806,14 @@ class Design:
                 warnings.warn(
                     f"there is no proof of optimality: nothing says that a {kind!r} like this is "
                     "best. It is saved without one.",
-                    stacklevel=3,
+                    stacklevel=2,
                 )
             else:
                 kind = displayed[0]
                 data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
-        return laid_beside(Path(path), kind, proof_of_bound, verifier, data)
+        with laid_beside(target, kind, proof_of_bound, verifier, data):
+            seal_judged(self.setting.kind, self, path, even_if_not_private)
 
 
 def _restored(values: dict[str, Any]) -> Design:
@@ -972,11 +964,7 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
             f"its kind is {shown(sealed.kind)}; known are {names}; in Python, import the module "
             "that defines it first, if it is your own"
         )
-    return _loaded(kind, sealed)
-
-
-def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
-    with _refusing(sealed):
+    try:
         setting = kind.from_dict(sealed.body["setting"])
         table = setting.read(sealed.body["table"])
         stated = sealed.body["bound"]
@@ -984,39 +972,18 @@ def _loaded(kind: type[Setting], sealed: Sealed) -> Any:  # noqa: ANN401
         # Strict also for a published rule: a file without a proof is not a mechanism's.
         others = {"float_bound": bound, "provenance": sealed.provenance, "_stated": ("bound",)}
         design = made(setting, table, strict=True, **others)
-    sealed.require_hash()
-    _require_the_same(design, sealed)
-    return design
-
-
-def _require_the_same(found: Design, sealed: Sealed) -> None:
-    """Refuse a file that names for `dpopt.verify` another kind, guarantee or program than this one.
-
-    What a file says stands in it twice: once to be loaded, once to be read without this package.
-    """
-    saved_fields = {
-        "kind": found.setting.kind,
-        "guarantee": {"epsilon": found.guarantee.epsilon, "delta": found.guarantee.delta},
-        **found._written_out(),
-    }
-    for name in ("kind", "guarantee", "displayed"):
-        if (
-            name in sealed.body
-            and json.loads(json.dumps(saved_fields.get(name))) != sealed.body[name]
-        ):
-            raise sealed.refuse(f"its {name} is not that of its setting")
-
-
-@contextmanager
-def _refusing(sealed: Sealed) -> Iterator[None]:
-    """Turn what parts of a file raise into a refusal of the file."""
-    try:
-        yield
     except ParameterError as error:
         raise sealed.refuse(str(error).rstrip(".")) from None
     except MALFORMED as error:
         # The cause is kept: in a kind of one's own, it may be an error of that kind.
         raise sealed.refuse("its setting, table or bound are missing or malformed") from error
+    sealed.require_hash()
+    # What a file says stands in it twice: to be loaded, and to be read without this package.
+    written = design._written_out()
+    for name in {"kind", "guarantee", "displayed"} & set(sealed.body):
+        if json.loads(json.dumps(written.get(name))) != sealed.body[name]:
+            raise sealed.refuse(f"its {name} is not that of its setting")
+    return design
 
 
 def _register(cls: type[Setting]) -> None:
