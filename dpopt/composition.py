@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from itertools import combinations
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,34 +41,22 @@ from dpopt.privacy.composed import optimal_composition
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
 
+if TYPE_CHECKING:
+    from dpopt.shape import Design
+
 __all__ = [
     "Enclosed",
     "Engine",
     "adaptive_delta",
     "adaptive_epsilon",
     "ordered_delta",
-    "unordered_delta",
 ]
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""
 
 
-class Tabled(Protocol):
-    """A design, whose setting lists the pairs of its table."""
-
-    @property
-    def setting(self) -> Any:  # noqa: ANN401
-        """Its setting, with `output_pairs` and `dominating`."""
-        ...
-
-    @property
-    def table(self) -> Any:  # noqa: ANN401
-        """Its integers."""
-        ...
-
-
-Pairs = Sequence[Pair] | Tabled
+Pairs: TypeAlias = "Sequence[Pair] | Design"
 """The pairs (P, Q) of neighbours, or the design that has them."""
 
 # Outward factor of a step, relative, for up to 8 outputs and more in proportion; outward shift of a
@@ -176,59 +163,13 @@ def ordered_delta(
     return _delta_on_grids(_rounds(mechanisms), epsilon, accuracy)
 
 
-def unordered_delta(
-    mechanisms: Sequence[Pairs], epsilon: float, *, accuracy: float = 1e-3
-) -> Enclosed:
-    """Return the least delta at epsilon of mechanisms that are released once each, in any order.
-
-    The next mechanism is chosen after the outputs before it, as its input is; the delta can exceed
-    that of every fixed order. With S the mechanisms that are left, w_S is the maximum over i in S
-    of one step of mechanism i on w_{S without i}.
-
-    Args:
-        mechanisms: the pairs of each, see `adaptive_delta`; at most 12.
-        epsilon: of all together, at least 0, in nats.
-        accuracy: see `adaptive_delta`.
-
-    Raises:
-        ParameterError: as for `adaptive_delta`; or for more than 12 mechanisms.
-    """
-    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
-    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-    rounds = _rounds(mechanisms)
-    # All 2^12 subsets are gone through.
-    if len(rounds) > 12:
-        raise ParameterError(f"mechanisms are {len(rounds)}; at most 12 are taken in any order.")
-
-    def ends(cells: int) -> tuple[float, float]:
-        grid = _Grid.of(rounds, epsilon, cells, 2.0**-50)
-        # By the set of mechanisms that are left.
-        states = {frozenset[int](): grid.last()}
-        for size in range(1, len(rounds) + 1):
-            for left in map(frozenset, combinations(range(len(rounds)), size)):
-                choices = [(states[left - {i}], rounds[i]) for i in left]
-                states[left] = grid.stepped(choices, lower=True)
-        return grid.at_one(states[frozenset(range(len(rounds)))], lower=True)
-
-    return _refined(
-        ends, lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper
-    )
-
-
 def decided_delta(
     pairs: Sequence[tuple[Vector, Vector]], releases: int, epsilon: float, delta: float
 ) -> Enclosed:
     """Return an enclosure of the delta of several releases that says on which side of delta it is.
 
-    Args:
-        pairs: checked, in the orders that count.
-        releases: k.
-        epsilon: of all releases together, in nats.
-        delta: the grid is refined until the upper end is at most delta, or the lower end above it;
-            or until it is the finest.
-
-    Raises:
-        ParameterError: if releases times outcomes are too many for the first grid.
+    Unless the finest grid does not tell. The pairs are checked, in the orders that count; a
+    ParameterError is raised if releases times outcomes are too many for the first grid.
     """
     rounds, outcomes = [pairs] * releases, sum(p.size for p, _ in pairs)
     each, most = releases * outcomes, _MOST_ENTRIES // (4 * _FIRST)
@@ -467,10 +408,11 @@ def interval(
         lower: whether the lower end is computed; 0 if not, in a quarter of the time.
     """
     grid = _Grid.of(rounds, epsilon, cells, error)
-    state = grid.last()
+    above, below = grid.first_above(), grid.first_below()
     for pairs in reversed(rounds):
-        state = grid.stepped([(state, pairs)], lower=lower)
-    return grid.at_one(state, lower=lower)
+        above, below = grid.stepped(above, below, pairs, lower=lower)
+    middle = grid.points.size // 2
+    return float(below.values[middle]) if lower else 0.0, float(above[middle])
 
 
 def largest_loss(p: Vector, q: Vector) -> float:
@@ -520,31 +462,24 @@ class _Grid:
             releases,
         )
 
-    def last(self) -> _State:
-        """Return what encloses max(t - e^epsilon, 0), before any release."""
-        return _State(self.first_above(), self.first_below(self.releases))
-
     def stepped(
-        self, choices: Sequence[tuple[_State, Sequence[tuple[Vector, Vector]]]], *, lower: bool
-    ) -> _State:
-        """Return what encloses one release more: the largest over states and pairs of them."""
-        least = below = self.first_below(self.releases)
-        above = np.maximum.reduce([state.above for state, _ in choices])
-        for state, pairs in choices:
-            padded = self.padded(state.above)
+        self,
+        above: Vector,
+        below: _Lines,
+        pairs: Sequence[tuple[Vector, Vector]],
+        *,
+        lower: bool,
+    ) -> tuple[Vector, _Lines]:
+        """Return upper values and lower lines of one release more, which may also be left out."""
+        padded = self.padded(above)
+        for p, q in pairs:
+            above = np.maximum(above, self.above(padded, p, q))
+        if lower:
+            lines = below.padded(self)
             for p, q in pairs:
-                above = np.maximum(above, self.above(padded, p, q))
-            if lower:
-                below, lines = below.better(state.below), state.below.padded(self)
-                for p, q in pairs:
-                    below = below.better(lines.stepped(self, p, q))
-        below = below.lowered(self, self.releases).better(least)
-        return _State(above * (1 + self.step) + _TINY, below)
-
-    def at_one(self, state: _State, *, lower: bool) -> tuple[float, float]:
-        """Return both ends at t = 1."""
-        middle = self.points.size // 2
-        return float(state.below.values[middle]) if lower else 0.0, float(state.above[middle])
+                below = below.better(lines.stepped(self, p, q))
+        below = below.lowered(self).better(self.first_below())
+        return above * (1 + self.step) + _TINY, below
 
     def outputs(self, p: Vector, q: Vector, up: bool) -> Iterator[tuple[float, float, int, float]]:
         """Yield P_y and Q_y, moved outward, and log(P_y / Q_y) as cells and the rest of one."""
@@ -591,21 +526,14 @@ class _Grid:
         values = points * (1 - self.step - spread) - self.growth * (1 + self.step)
         return np.maximum(values, 0.0), np.where(values > 0, points, 0.0)
 
-    def first_below(self, releases: int) -> _Lines:
+    def first_below(self) -> _Lines:
         """Return the lines of max(t - e^epsilon, 0) on the grid."""
-        return _Lines(*self.line(self.points, self.spread(releases)))
+        return _Lines(*self.line(self.points, self.spread))
 
-    def spread(self, releases: int) -> float:
-        """Return what rounding may add to a line that is used some cells away, relative."""
-        return 4 * _LOG * math.expm1((releases + 2) * self.width)
-
-
-@dataclass(frozen=True)
-class _State:
-    """Upper values of W on the grid, and lines below it."""
-
-    above: Vector
-    below: _Lines
+    @property
+    def spread(self) -> float:
+        """What rounding may add to a line that is used some cells away, relative."""
+        return 4 * _LOG * math.expm1((self.releases + 2) * self.width)
 
 
 @dataclass(frozen=True)
@@ -622,9 +550,9 @@ class _Lines:
             np.where(larger, other.values, self.values), np.where(larger, other.slopes, self.slopes)
         )
 
-    def lowered(self, grid: _Grid, releases: int) -> _Lines:
+    def lowered(self, grid: _Grid) -> _Lines:
         """Return the lines, lowered by the rounding of a step."""
-        lower = self.values * (1 - grid.step) - grid.spread(releases) * self.slopes - _TINY
+        lower = self.values * (1 - grid.step) - grid.spread * self.slopes - _TINY
         values = np.maximum(lower, 0.0)
         return _Lines(values, np.where(values > 0, self.slopes, 0.0))
 

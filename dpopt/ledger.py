@@ -476,13 +476,13 @@ def _entry(
 
 def _checked_text(name: str, text: object, most: int) -> str:
     """Return a text of an entry; refuse another."""
-    printable = isinstance(text, str) and text.isprintable()
-    if not printable or not 0 < len(text.strip()) <= len(text) <= most:
+    plain = text if isinstance(text, str) and text.isprintable() else ""
+    if not 0 < len(plain.strip()) <= len(plain) <= most:
         raise ParameterError(
             f"{name} is {shown(text)}; it must be a text of at least one and at most {most} "
             "characters, all of them printable."
         )
-    return text
+    return plain
 
 
 def _guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401

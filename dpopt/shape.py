@@ -434,7 +434,7 @@ class Setting(ABC):
         return cls(**values)
 
 
-def _table(setting: Setting, table: Any, member: str) -> Table:  # noqa: ANN401
+def _table(setting: Setting, table: Any, member: str) -> Any:  # noqa: ANN401
     """Return a table over inputs; of other integers, a setting says the member itself."""
     if not isinstance(table, Table):
         raise ParameterError(
