@@ -79,14 +79,17 @@ class Mechanism(Protocol):
     @property
     def guarantee(self) -> Guarantee:
         """What each release spends."""
+        ...
 
     @property
     def releases(self) -> Callable[..., int]:
         """Returns how many releases data ask for, at least 0, all checked and none drawn."""
+        ...
 
     @property
     def release(self) -> Callable[..., Any]:
         """Returns what is drawn for data."""
+        ...
 
 
 @dataclass(frozen=True, repr=False)

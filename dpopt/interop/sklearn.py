@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -39,6 +40,7 @@ except ImportError as error:
     ) from error
 
 
+@dataclass(eq=False, repr=False)
 class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     """Private vote of K estimators over any number of classes.
 
@@ -58,7 +60,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     object over all its fits, not of a clone or a pickled copy. There is no `predict_proba`:
     Pr[label = y] would reveal the shares of votes.
 
-    Args:
+    Attributes:
         estimators: K fitted classifiers, no object twice, with randomness of their own. A clone
             of this object empties them unless each is in a `sklearn.frozen.FrozenEstimator`.
         teachers: "private" or "plain".
@@ -77,46 +79,27 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         budget_epsilon: what all predictions may spend together; no limit if None.
         budget_delta: likewise; at 0, only compositions without a delta are allowed.
         random_state: of an ``estimator``: which row goes to which clone, and the clones' seeds.
-
-    Attributes:
         design_: the certified mechanism.
         classes_: the classes, sorted.
         estimators_: the estimators that vote.
         spending_: how predictions compose.
     """
 
-    def __init__(
-        self,
-        estimators: Sequence[Any] | None = None,
-        *,
-        teachers: str,
-        epsilon: float,
-        estimator: Any = None,  # noqa: ANN401
-        n_estimators: int | None = None,
-        classes: Sequence[Any] | npt.NDArray[Any] | str | None = None,
-        allowance: float | None = None,
-        trained_once: bool | None = None,
-        voter_delta: float = 0.0,
-        rule: str = "best",
-        voters_per_record: int | None = None,
-        budget_epsilon: float | None = None,
-        budget_delta: float = 0.0,
-        random_state: Any = None,  # noqa: ANN401
-    ) -> None:
-        self.estimators = estimators
-        self.teachers = teachers
-        self.epsilon = epsilon
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.classes = classes
-        self.allowance = allowance
-        self.trained_once = trained_once
-        self.voter_delta = voter_delta
-        self.rule = rule
-        self.voters_per_record = voters_per_record
-        self.budget_epsilon = budget_epsilon
-        self.budget_delta = budget_delta
-        self.random_state = random_state
+    estimators: Sequence[Any] | None = None
+    _: KW_ONLY
+    teachers: str
+    epsilon: float
+    estimator: Any = None
+    n_estimators: int | None = None
+    classes: Sequence[Any] | npt.NDArray[Any] | str | None = None
+    allowance: float | None = None
+    trained_once: bool | None = None
+    voter_delta: float = 0.0
+    rule: str = "best"
+    voters_per_record: int | None = None
+    budget_epsilon: float | None = None
+    budget_delta: float = 0.0
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         """Return the tags of scikit-learn: labels are random, input is what the estimator takes."""
