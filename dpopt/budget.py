@@ -36,7 +36,7 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.composition import decided_delta, interval
-from dpopt.lp import Backend, Rows, Separation, Solution, make_rows, solve
+from dpopt.lp import Backend, Separation, Solution, make_rows, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
@@ -255,50 +255,40 @@ class CurveRows:
 
     def __init__(self, inputs: Inputs, curve: Sequence[Guarantee]) -> None:
         edges = inputs.edges
-        self.curve, self.size = curve, inputs.size
-        self.first = np.append(edges.first, edges.second)
-        self.second = np.append(edges.second, edges.first)
-        self.multiplicities = np.tile(edges.counts, 2).astype(np.float64)
-        self.per_output = 1.0 / np.asarray(inputs.counts, dtype=np.float64)
-        entries = len(edges.first)
-        self.starts = np.append(edges.starts[:-1], edges.starts + entries).astype(np.int64)
+        ends = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
+        entries, counts = np.arange(2 * len(edges.first)), np.asarray(inputs.counts, dtype=float)
+        # Of an entry and a variable: outputs of the entry times the probability of one in its mass.
+        first, second = (
+            sp.csr_array(
+                (np.tile(edges.counts, 2) / counts[end], (entries, end)),
+                shape=(entries.size, inputs.size),
+            )
+            for end in ends
+        )
+        self.excess = [(first - math.exp(p.epsilon) * second) / _unit(p) for p in curve]
+        self.limits = [point.delta / _unit(point) for point in curve]
+        # Of a directed edge and an entry.
+        edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
+        directed = np.append(edge, edge + len(edges.starts) - 1)
+        self.sums = sp.csr_array((np.ones(entries.size), (directed, entries)))
 
     def __call__(self, masses: Vector) -> Separation:
         """Return the violated rows at masses, the worst first."""
-        kernel = masses * self.per_output
-        first, second = kernel[self.first], kernel[self.second]
-        broken_rows = list[tuple[float, int, int]]()
-        events = []
-        for j, point in enumerate(self.curve):
-            excess = (first - math.exp(point.epsilon) * second) * self.multiplicities
-            events.append(excess > 0)
-            totals = np.add.reduceat(np.where(events[j], excess, 0.0), self.starts[:-1])
-            violations = (totals - point.delta) / _unit(point)
+        violations, rows, limits = np.empty(0), list[Any](), np.empty(0)
+        for matrix, limit in zip(self.excess, self.limits, strict=True):
+            excess = matrix @ masses
+            over = self.sums @ np.maximum(excess, 0.0) - limit
             # In the row's own units, about what solvers keep.
-            broken = np.flatnonzero(violations > 1e-9)
-            broken_rows += [(float(violations[edge]), j, edge) for edge in broken.tolist()]
-        worst = max((violation for violation, _, _ in broken_rows), default=0.0)
-        broken_rows.sort(key=lambda entry: -entry[0])
+            broken = np.flatnonzero(over > 1e-9)
+            # The event of an edge: its entries with an excess.
+            event = sp.diags_array((excess > 0).astype(float))
+            rows.append(self.sums[broken] @ event @ matrix)
+            violations = np.append(violations, over[broken])
+            limits = np.append(limits, np.full(broken.size, limit))
         # In one round; memory fixes the number.
-        return Separation(self._rows(broken_rows[:2_000], events), worst, len(self.curve))
-
-    def _rows(self, broken: list[tuple[float, int, int]], events: list[Any]) -> Rows:
-        limits, rows, columns, values = [], [], [], []
-        for row, (_, j, edge) in enumerate(broken):
-            point, entries = self.curve[j], slice(self.starts[edge], self.starts[edge + 1])
-            event = np.flatnonzero(events[j][entries]) + self.starts[edge]
-            unit = _unit(point)
-            for side, factor in ((self.first, 1.0), (self.second, -math.exp(point.epsilon))):
-                columns.append(side[event])
-                scale = self.multiplicities[event] * self.per_output[side[event]]
-                values.append(factor / unit * scale)
-                rows.append(np.full(event.size, row))
-            limits.append(point.delta / unit)
-        shape = len(broken), self.size
-        if not broken:
-            return make_rows(sp.csr_array(shape), upper=np.empty(0))
-        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-        return make_rows(sp.csr_array(entries, shape=shape), upper=np.array(limits))
+        worst = np.argsort(-violations, kind="stable")[:2_000]
+        added = make_rows(sp.csr_array(sp.vstack(rows, format="csr")[worst]), upper=limits[worst])
+        return Separation(added, float(violations.max(initial=0.0)), len(self.limits))
 
 
 def _unit(point: Guarantee) -> float:
