@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 
 from dpopt._errors import DpoptError, SolverError
 from dpopt.cli.options import Flag, command
-from dpopt.cli.output import show, to_json
+from dpopt.cli.output import listed, show, show_record
 
 
 @command()
@@ -47,17 +47,14 @@ def doctor(json: Flag = False) -> None:
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     }
     backends = [_tried(name) for name in _backends()]
-    if json:
-        about = {"versions": installed, "processors": os.cpu_count(), "threads": threads}
-        show(to_json({**about, "backends": backends}))
-    else:
-        lines = [f"{name:14s} {version}" for name, version in installed.items()]
-        lines.append(f"{'processors':14s} {os.cpu_count()}")
-        lines += [f"{name} {value}" for name, value in threads.items()]
-        for entry in backends:
-            end = "optimum 11 found" if entry["correct"] else f"FAILED: {entry['failure']}"
-            lines.append(f"{entry['backend']:18s} {end} in {entry['seconds']:.3f} s")
-        show(*lines)
+    ends = {
+        entry["backend"]: f"{'optimum 11 found' if entry['correct'] else 'FAILED: '}"
+        f"{entry['failure'] or ''} in {entry['seconds']:.3f} s"
+        for entry in backends
+    }
+    lines = listed({**installed, "processors": os.cpu_count(), **threads, **ends})
+    about = {"versions": installed, "processors": os.cpu_count(), "threads": threads}
+    show_record(json, {**about, "backends": backends}, lines)
     wrong = [entry["backend"] for entry in backends if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,7 @@ from dpopt._errors import ParameterError
 from dpopt._figure import context, save_figure
 from dpopt._kinds import described
 from dpopt.cli.options import Flag, parameters
-from dpopt.cli.output import show, to_json
+from dpopt.cli.output import listed, show_record
 from dpopt.files import check_json_target, check_target, replacing
 
 if TYPE_CHECKING:
@@ -67,6 +68,16 @@ class Answer:
             with context(self.style), replacing(self.plot) as temporary:
                 save_figure(plot(), temporary)
 
+    def give(self, find: Callable[[], Any]) -> None:
+        """Save, draw and print what is found."""
+        start = time.perf_counter()
+        found = find()
+        seconds = time.perf_counter() - start
+        if self.save is not None:
+            found.save(self.save)
+        self.draw(found.plot)
+        self.show(found.to_dict(), found.facts(), found.columns, seconds)
+
     def show(
         self,
         record: Mapping[str, Any],
@@ -78,23 +89,22 @@ class Answer:
 
         Facts that are None or NaN are not known and left out; ``columns`` may refuse.
         """
-        if self.json:
-            show(to_json({**record, "seconds": seconds}))
-            return
         from dpopt.privacy.guarantee import Guarantee, in_short
 
-        lines = [
-            f"{name:18s} {in_short(value) if isinstance(value, Guarantee) else _told(value)}"
+        known = {
+            name: in_short(value) if isinstance(value, Guarantee) else _told(value)
             for name, value in facts.items()
             # Some means are of tables that cannot be listed.
             if value is not None and not (isinstance(value, float) and math.isnan(value))
-        ]
-        lines.append(f"{'seconds':18s} {seconds:.3f}")
-        try:
-            table = _table(columns(), None if self.all_rows else _ROWS)
-        except ParameterError as error:
-            table = [f"no table: {error}"]
-        show(*lines, "", *table)
+        }
+        table = list[str]()
+        if not self.json:
+            try:
+                table = _table(columns(), None if self.all_rows else _ROWS)
+            except ParameterError as error:
+                table = [f"no table: {error}"]
+        lines = [*listed({**known, "seconds": f"{seconds:.3f}"}), "", *table]
+        show_record(self.json, {**record, "seconds": seconds}, lines)
 
 
 # The options of every command that prints an answer.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import roughly, shown
+from dpopt._numbers import roughly
 from dpopt.cli.options import File, Flag, command
-from dpopt.cli.output import show, to_json
+from dpopt.cli.output import listed, show_record
 from dpopt.files import TABLES, check_json_target
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def certify(
     file: File,
     epsilon: float | None = None,
-    delta: str | Literal["least"] | None = None,
+    delta: float | Literal["least"] | None = None,
     graph: str | Literal["complete", "path", "cycle", "grid", "hamming"] | None = None,
     shape: str | None = None,
     inputs: str | None = None,
@@ -55,9 +55,9 @@ def certify(
     Example:
         dpopt certify kernel.csv --epsilon 1 --graph path --save kernel.json
     """
-    options = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape}
-    options |= {"inputs": inputs, "constraints": constraints, "tolerance": tolerance}
-    stated = {name: value for name, value in options.items() if value is not None}
+    asked = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape, "inputs": inputs}
+    asked |= {"constraints": constraints, "tolerance": tolerance}
+    stated = {name: value for name, value in asked.items() if value is not None}
     start = time.perf_counter()
     table = file.suffix.lower() in TABLES
     unused = next(iter(stated), None if save is None else "save")
@@ -66,13 +66,13 @@ def certify(
             f"{unused} is given, which belongs to a table ({', '.join(TABLES)}); file "
             f"{str(file)!r} is taken for a saved mechanism, which has its own."
         )
+    if delta == "least":
+        stated["delta"] = None
     design: Any = _of_table(file, stated, save) if table else loaded(file)
     record, lines = _least(design) if hasattr(design, "lower") else _proof(design, table)
     seconds = time.perf_counter() - start
-    if json:
-        show(to_json({**record, "seconds": seconds}))
-    else:
-        show(*lines, f"seconds        {seconds:.3f}")
+    lines += listed({"seconds": f"{seconds:.3f}"})
+    show_record(json, {**record, "seconds": seconds}, lines)
     if getattr(design, "upper", 0.0) == math.inf:
         raise NotPrivateError(
             "no epsilon is enough: an output of one input is impossible for a neighbour."
@@ -91,14 +91,6 @@ def loaded(file: Path) -> Any:  # noqa: ANN401
 
 def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # noqa: ANN401
     """Make the table of a file private, prove and save it; or find its least epsilon or delta."""
-    if "delta" in asked:
-        text = asked["delta"]
-        try:
-            asked["delta"] = None if text == "least" else float(text)
-        except ValueError:
-            raise ParameterError(
-                f"delta is {shown(text)}; it must be a number in [0, 1), or least."
-            ) from None
     if save is not None:
         if "epsilon" not in asked or asked.get("delta", 0.0) is None:
             raise ParameterError(
@@ -117,14 +109,14 @@ def _least(least: Any) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
     """Return the lines about a least epsilon or delta."""
     x, other = least.inputs
     outputs = ", ".join(map(str, least.outputs)) or "none"
-    fixed = "delta" if least.parameter == "epsilon" else "epsilon"
-    return least.to_dict(), [
-        f"least {least.parameter:8s} {least.upper!r}",
-        f"at least       {least.lower!r}",
-        f"for {fixed:10s} {least.given:g}",
-        f"needed by      inputs {x} and {other}, outputs {outputs}",
-        f"rows moved by  {least.moved:.3g}",
-    ]
+    facts = {
+        f"least {least.parameter}": repr(least.upper),
+        "at least": repr(least.lower),
+        f"for {'delta' if least.parameter == 'epsilon' else 'epsilon'}": f"{least.given:g}",
+        "needed by": f"inputs {x} and {other}, outputs {outputs}",
+        "rows moved by": f"{least.moved:.3g}",
+    }
+    return least.to_dict(), listed(facts)
 
 
 def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa: ANN401
@@ -133,15 +125,15 @@ def _proof(made: Any, table: bool) -> tuple[dict[str, Any], list[str]]:  # noqa:
 
     proof = made.certificate
     costs = {"moved": made.moved, "residuals": dict(made.residuals)} if table else {}
-    lines = [
-        f"{in_short(proof.guarantee)}: {proof.claim}",
-        f"constraints  {proof.constraints:,}",
-        f"worst slack  {roughly(proof.slack)}",
-        f"tightest     {proof.tightest}",
-        f"arithmetic   {proof.arithmetic}",
-        *([f"moved by     {made.moved:.3g}"] if table else []),
-        *(f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()),
-    ]
+    facts = {
+        "constraints": f"{proof.constraints:,}",
+        "worst slack": roughly(proof.slack),
+        "tightest": proof.tightest,
+        "arithmetic": proof.arithmetic,
+        **({"moved by": f"{made.moved:.3g}"} if table else {}),
+    }
+    missed = [f"row {name} missed by {by:.3g}" for name, by in costs.get("residuals", {}).items()]
+    lines = [f"{in_short(proof.guarantee)}: {proof.claim}", *listed(facts), *missed]
     return {"private": True, **proof.to_dict(), **costs}, lines
 
 
@@ -187,11 +179,10 @@ def verify(file: File, proof: File | None = None, copy: Flag = False, json: Flag
         # Beside what is no such file, or with another one's proof, nothing is laid.
         write_verifier(file)
     said = done.stdout.splitlines()
-    if json and decided:
+    if decided or (said and not json):
         record = {"verified": done.returncode == 0, "proof": None if proof is None else str(proof)}
-        show(to_json({**record, "shown": said, "seconds": time.perf_counter() - start}))
-    elif said and not json:
-        show(*said)
+        seconds = time.perf_counter() - start
+        show_record(json, {**record, "shown": said, "seconds": seconds}, said)
     if done.returncode:
         why = f"file {str(file)!r}: {done.stderr.strip() or 'verify.py was ended'}"
         raise (NotPrivateError if done.returncode == 4 else ParameterError)(why)

@@ -14,7 +14,7 @@ from dpopt._errors import ParameterError
 from dpopt._kinds import described
 from dpopt._numbers import shown
 from dpopt.cli.options import File, Flag, command, parameters
-from dpopt.cli.output import show, to_json
+from dpopt.cli.output import show_record
 
 if TYPE_CHECKING:
     from dpopt.ledger import Ledger, Mechanism
@@ -99,26 +99,31 @@ def ledger(
         raise ParameterError("budget_delta is given; give budget_epsilon with it.")
     if budget_epsilon is not None and not new:
         raise ParameterError("budget_epsilon is given; it is for a new ledger, with --new.")
-    if new:
-        _begin(path, budget_epsilon, budget_delta or 0.0)
-    from dpopt.ledger import name_of
-    from dpopt.privacy.guarantee import in_short
+    from dpopt import _checks
+    from dpopt.ledger import Ledger, name_of
+    from dpopt.privacy.guarantee import Guarantee, in_short
 
+    if new:
+        if os.path.lexists(path):
+            raise ParameterError(f"path is {str(path)!r}; there is a file already, which stays.")
+        limit = None
+        if budget_epsilon is not None:
+            epsilon = _checks.real("budget_epsilon", budget_epsilon, 0.0)
+            delta = _checks.real("budget_delta", budget_delta or 0.0, 0.0, 1.0, open_upper=True)
+            limit = Guarantee(epsilon, delta)
+        Ledger(path, limit)
     ledger = opened(path)
     names = [name for name in ledger.datasets if dataset is None or name == name_of(dataset)]
     if dataset is not None and not names:
         raise ParameterError(f"dataset is {dataset!r}; the ledger knows no release of it.")
     entries, limit = ledger.entries(dataset), ledger.budget
-    if json:
-        totals = {name: (*ledger.total(name), ledger.left(name)) for name in names}
-        datasets = {
-            name: {"composition": by, "total": asdict(spent), "epsilon_left": remaining}
-            for name, (by, spent, remaining) in totals.items()
-        }
-        budget = None if limit is None else asdict(limit)
-        listed = [asdict(entry) for entry in entries]
-        show(to_json({"budget": budget, "datasets": datasets, "entries": listed}))
-        return
+    datasets = dict[str, object]()
+    for name in names:
+        by, spent = ledger.total(name)
+        remaining = ledger.left(name)
+        datasets[name] = {"composition": by, "total": asdict(spent), "epsilon_left": remaining}
+    budget = None if limit is None else asdict(limit)
+    listed = [asdict(entry) for entry in entries]
     lines = [
         f"{e.time}  {e.dataset}  {e.count:,} x {in_short(e.guarantee)}, in all {e.folds:,} x "
         f"{in_short(e.spent)}  {e.what}"
@@ -126,20 +131,4 @@ def ledger(
     ]
     lines += [f"{ledger.statement(name)}." for name in names] or ["Nothing was released."]
     lines.append("No budget." if limit is None else f"Budget of each data set: {in_short(limit)}.")
-    show(*lines)
-
-
-def _begin(path: Path, epsilon: float | None, delta: float) -> None:
-    """Make a ledger where there is no file."""
-    from dpopt import _checks
-    from dpopt.ledger import Ledger
-    from dpopt.privacy import Guarantee
-
-    if os.path.lexists(path):
-        raise ParameterError(f"path is {str(path)!r}; there is a file already, which stays.")
-    limit = None
-    if epsilon is not None:
-        epsilon = _checks.real("budget_epsilon", epsilon, 0.0)
-        delta = _checks.real("budget_delta", delta, 0.0, 1.0, open_upper=True)
-        limit = Guarantee(epsilon, delta)
-    Ledger(path, limit)
+    show_record(json, {"budget": budget, "datasets": datasets, "entries": listed}, lines)

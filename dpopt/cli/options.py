@@ -169,14 +169,21 @@ def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
             options.append(click.Option([f"{name}/--no-{name[2:]}"], default=None, help=about))
         else:
             kind = _TYPES.get(annotation, Words(words=choices(annotation)))
-            if words and isinstance(kind, Words):
-                kind = Words(kind.name, kind.read, (*kind.words, *words), kind.files)
+            if words:
+                kind = Words(kind.name, _reader(kind), words, getattr(kind, "files", False))
             options.append(click.Option([name], type=kind, required=field.required, help=about))
         other = other_word(field)
         if other is not None and f"--{other}" not in names:
             short = f"Short for {name} {other}."
             options.append(click.Option([f"--{other}", field.name], flag_value=other, help=short))
     return options
+
+
+def _reader(kind: click.ParamType) -> Callable[[Any, str], Any] | None:
+    """Return how a type reads a text that is none of the words beside it."""
+    if isinstance(kind, Words):
+        return kind.read
+    return lambda param, text: kind.convert(text, param, None)
 
 
 def _help(field: Field) -> str:

@@ -40,6 +40,16 @@ def show(*lines: str) -> None:
     _write(stream, text)
 
 
+def show_record(as_json: bool, record: Mapping[str, object], lines: Sequence[str]) -> None:
+    """Write a record as JSON, or lines for a reader."""
+    show(*([to_json(record)] if as_json else lines))
+
+
+def listed(facts: Mapping[str, object]) -> list[str]:
+    """Return facts by name, a line each."""
+    return [f"{name:18s} {fact}" for name, fact in facts.items()]
+
+
 def to_json(record: Mapping[str, object]) -> str:
     """Return a record as JSON, which has no infinity and no NaN: they become null."""
     # DEL is the one character that is not printable and that JSON in ASCII does not escape.
@@ -63,12 +73,8 @@ def show_draw(
 ) -> None:
     """Write what ``draw`` releases; all that can be known to fail fails before it is called.
 
-    Args:
-        draw: checks its input, then releases one or more categories.
-        categories: all that it can release.
-        guarantee: of each of them.
-        as_json: whether to write JSON, which every encoding has, or a category in each line.
-        facts: of the mechanism, in ASCII, written after the categories.
+    These are some of the categories, one in each line, and after them the facts, which are in
+    ASCII; every encoding has the JSON.
     """
     stream, extra = _stream(), facts or {}
     if not (as_json or isinstance(categories, range)):
@@ -81,8 +87,8 @@ def show_draw(
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
             _write(stream, to_json({"released": plain, "guarantee_of_each": spent, **extra}))
         else:
-            lines = [f"{name:12s} {fact}" for name, fact in extra.items()]
-            _write(stream, "\n".join([*(escaped(str(category)) for category in drawn), *lines]))
+            lines = [*(escaped(str(category)) for category in drawn), *listed(extra)]
+            _write(stream, "\n".join(lines))
     except OutputError as error:
         raise OutputError(f"{error}; {_SPENT}") from None
     except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, cast
 
 from dpopt._errors import ParameterError
@@ -68,7 +67,8 @@ def smoothed(records: int, distributions: RowsOfNumbers, epsilon: float, **given
 
     pmfs = _checks.floats("distributions", distributions)
     sizes = records, pmfs.shape[1] if pmfs.ndim == 2 else 2
-    _answer(smoothed_delta, sizes, epsilon, pmfs, given)
+    answer, sample = Answer.of(given), _sample(sizes, **given)
+    answer.give(lambda: smoothed_delta(sample, epsilon, pmfs))
 
 
 @command(*_OPTIONS)
@@ -108,22 +108,5 @@ def profile(
         if len(integers) < 2:
             raise ParameterError(f"counts is {integers}; it must hold at least two, such as 60,40.")
         sizes = sum(integers), len(integers)
-    _answer(privacy_profile, sizes, epsilon, counts, given)
-
-
-def _answer(
-    find: Any,  # noqa: ANN401
-    sizes: tuple[int, int],
-    epsilon: float,
-    about: Any,  # noqa: ANN401
-    given: dict[str, Any],
-) -> None:
-    """Print, draw and save what is found for a sample of n records over m categories."""
-    answer = Answer.of(given)
-    start = time.perf_counter()
-    bound = find(_sample(sizes, **given), epsilon, about)
-    seconds = time.perf_counter() - start
-    if answer.save is not None:
-        bound.save(answer.save)
-    answer.draw(bound.plot)
-    answer.show(bound.to_dict(), bound.facts(), bound.columns, seconds)
+    answer, sample = Answer.of(given), _sample(sizes, **given)
+    answer.give(lambda: privacy_profile(sample, epsilon, cast(Any, counts)))
