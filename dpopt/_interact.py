@@ -83,15 +83,13 @@ def _control(name: str, value: Any, words: tuple[str, ...], chosen: Any) -> Any:
     quiet = {**options, "continuous_update": False}
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if chosen is not None:
-        if isinstance(chosen, tuple):
-            right = len(chosen) == 2 and all(isinstance(end, int | float) for end in chosen)
-            right = right and chosen[0] < chosen[1]
-        else:
-            right = isinstance(chosen, list | range) and len(chosen) > 0
-        if not right:
+        pair = isinstance(chosen, tuple) and len(chosen) == 2
+        ends = pair and all(isinstance(end, int | float) for end in chosen)
+        listed = isinstance(chosen, list | range) and len(chosen) > 0
+        if not listed and not (ends and chosen[0] < chosen[1]):
             allowed = "the least and the largest number in parentheses, or a list of values"
             raise ParameterError(f"{name} is {shown(chosen)}; it must be {allowed}.")
-        if not isinstance(chosen, tuple):
+        if listed:
             begin = value if value in chosen else chosen[0]
             return widgets.SelectionSlider(options=list(chosen), value=begin, **quiet)
         low, high = chosen

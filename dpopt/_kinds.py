@@ -78,15 +78,7 @@ KINDS: dict[str, tuple[str, str]] = {
 
 
 class Field(NamedTuple):
-    """A parameter of a kind, or of a verb.
-
-    Attributes:
-        name: of the parameter.
-        annotation: its type as written.
-        required: whether it has no default.
-        default: None if there is none.
-        about: what the docstring says of it.
-    """
+    """A parameter of a kind, or of a verb: its type as written, and what the docstring says."""
 
     name: str
     annotation: str
@@ -96,14 +88,7 @@ class Field(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A kind as its class describes it, or a verb as its function does.
-
-    Attributes:
-        name: of the command.
-        about: the docstring up to the first section such as "Attributes:".
-        fields: the parameters in order.
-        example: a command line that works.
-    """
+    """A kind, or a verb: its command, its docstring up to the first section, a line that works."""
 
     name: str
     about: str

@@ -29,12 +29,8 @@ def result_page(
 ) -> str:
     """Return a result as HTML that asks for nothing else: picture, statement, table of facts.
 
-    Args:
-        name: of the result's type.
-        statement: what was proved, or what the answer is, in one sentence; none if empty.
-        good: whether that is good news; None if it is neither.
-        facts: by name.
-        plot: draws the result on axes; where it refuses, its reason is the picture.
+    The statement says what was proved, or what the answer is, which is good news, bad, or neither.
+    Where the plot refuses, its reason is the picture.
     """
     texts = {key: each if isinstance(each, str) else brief_of(each) for key, each in facts.items()}
     rows = "".join(
@@ -47,19 +43,14 @@ def result_page(
     said = statement and (
         f"<p style='border-left: 4px solid {edge}; padding-left: .6em'>{escape(statement)}</p>"
     )
-    return (
-        f"<div>{'' if plot is None else _figure(plot, name)}{said}"
-        f"<table><caption>{escape(name)}</caption>{rows}</table></div>"
-    )
-
-
-def _figure(plot: Callable[[Axes], object], name: str) -> str:
-    try:
-        picture = drawn(plot)
-    except DpoptError as error:
-        return f"<p>No picture: {escape(str(error))}</p>"
-    label = escape(f"plot of {name}")
-    return f"<figure role='img' aria-label='{label}' style='margin: 0'>{picture}</figure>"
+    figure, label = "", escape(f"plot of {name}")
+    if plot is not None:
+        try:
+            picture = drawn(plot)
+            figure = f"<figure role='img' aria-label='{label}' style='margin: 0'>{picture}</figure>"
+        except DpoptError as error:
+            figure = f"<p>No picture: {escape(str(error))}</p>"
+    return f"<div>{figure}{said}<table><caption>{escape(name)}</caption>{rows}</table></div>"
 
 
 def drawn(plot: Callable[[Axes], object]) -> str:

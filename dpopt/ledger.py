@@ -119,7 +119,9 @@ class Entry:
         _checked_text("time", self.time, _LONGEST_NAME)
         _checked_text("what", self.what, _LONGEST_TEXT)
         if name_of(self.dataset) != self.dataset:
-            raise ParameterError(f"dataset is {shown(self.dataset)}; it must be a name as it is kept.")
+            raise ParameterError(
+                f"dataset is {shown(self.dataset)}; it must be a name as it is kept."
+            )
         for name, number in (("count", self.count), ("folds", self.folds)):
             _checks.integer(name, number, 1, _MOST_COUNT)
 

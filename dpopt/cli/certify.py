@@ -58,6 +58,8 @@ def certify(
     asked = {"epsilon": epsilon, "delta": delta, "graph": graph, "shape": shape, "inputs": inputs}
     asked |= {"constraints": constraints, "tolerance": tolerance}
     stated = {name: value for name, value in asked.items() if value is not None}
+    from dpopt.shape import load
+
     start = time.perf_counter()
     table = file.suffix.lower() in TABLES
     unused = next(iter(stated), None if save is None else "save")
@@ -68,7 +70,7 @@ def certify(
         )
     if delta == "least":
         stated["delta"] = None
-    design: Any = _of_table(file, stated, save) if table else loaded(file)
+    design: Any = _of_table(file, stated, save) if table else load(file)
     record, lines = _least(design) if hasattr(design, "lower") else _proof(design, table)
     seconds = time.perf_counter() - start
     lines += listed({"seconds": f"{seconds:.3f}"})
@@ -77,16 +79,6 @@ def certify(
         raise NotPrivateError(
             "no epsilon is enough: an output of one input is impossible for a neighbour."
         )
-
-
-def loaded(file: Path) -> Any:  # noqa: ANN401
-    """Return a saved mechanism, proved again."""
-    from dpopt.shape import load
-
-    mechanism = load(file)
-    if mechanism.certificate is None:
-        raise NotPrivateError(f"file {str(file)!r} holds a mechanism without a certificate.")
-    return mechanism
 
 
 def _of_table(file: Path, asked: dict[str, Any], save: Path | None) -> Any:  # noqa: ANN401

@@ -11,7 +11,6 @@ import click
 
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown, typed_rational
-from dpopt.cli.certify import loaded
 from dpopt.cli.ledger import LEDGER, Keeper
 from dpopt.cli.options import File, Flag, TextOrFile, command
 from dpopt.cli.output import show_draw
@@ -62,8 +61,9 @@ def release(
     from dpopt.plurality.setting import Plurality
     from dpopt.public_prior import draw_own_category
     from dpopt.roo import CategorySetting, Tally
+    from dpopt.shape import load
 
-    mechanism = loaded(file)
+    mechanism = load(file)
     once = keeping.pop("trained_once", None)
     keeper = Keeper(**keeping, fresh=None if once is None else not once)
     setting, p, labels = mechanism.setting, None, None
