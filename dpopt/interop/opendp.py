@@ -87,24 +87,19 @@ def make_kernel(kernel: Design) -> Measurement:
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
     """
-    setting: Any = kernel.setting if isinstance(kernel, Design) else None
+    what = "the design of a kernel, or a kernel of a public prior"
+    setting, spent = _certified("kernel", kernel, Kernel | KeptPriorSetting, what)
     if isinstance(setting, KeptPriorSetting):
-        (domain, into, output), spent = _categories(setting.labelled.labels), _certified(kernel)
+        domain, into, output = _categories(setting.labelled.labels)
 
         def answer(category: Any) -> Any:  # noqa: ANN401
             return kernel.release(into(category))
 
         return _measurement(domain, discrete_distance(), spent, 1, answer, output)
-    if not isinstance(setting, Kernel):
-        raise ParameterError(
-            f"kernel is of type {type(kernel).__name__}; it must be the design of a kernel, or a "
-            "kernel of a public prior."
-        )
     if any(setting.names):
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
         )
-    spent = _certified(kernel)
     if isinstance(setting.graph, str) and setting.graph == "hamming":
         return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.domain.inputs - 1
@@ -137,11 +132,7 @@ def make_noise(noise: Design) -> Measurement:
     Raises:
         ParameterError: for another object, or several releases.
     """
-    setting: Any = noise.setting if isinstance(noise, Design) else None
-    if not isinstance(setting, Noise):
-        raise ParameterError(
-            f"noise is of type {type(noise).__name__}; it must be the design of a Noise."
-        )
+    setting, spent = _certified("noise", noise, Noise, "the design of a Noise")
 
     def function(given: Any) -> int:  # noqa: ANN401
         limits = np.iinfo(np.int64)
@@ -149,7 +140,7 @@ def make_noise(noise: Design) -> Measurement:
         return _nearest(released, limits.max, limits.min)
 
     domain, metric, step = atom_domain(T="i64"), absolute_distance(T="i64"), setting.sensitivity
-    return _measurement(domain, metric, _certified(noise), None, function, "i64", step)
+    return _measurement(domain, metric, spent, None, function, "i64", step)
 
 
 def make_sampler(sampler: Design, labels: object = None) -> Measurement:
@@ -165,12 +156,9 @@ def make_sampler(sampler: Design, labels: object = None) -> Measurement:
     Raises:
         ParameterError: for another object, or categories that do not fit.
     """
-    if not isinstance(sampler, Design) or not isinstance(sampler.setting, CategorySetting):
-        raise ParameterError(
-            f"sampler is of type {type(sampler).__name__}; it must be a certified sampler of "
-            "dpopt.roo."
-        )
-    spent, k, n = _certified(sampler), sampler.setting.categories, sampler.setting.records
+    what = "a certified sampler of dpopt.roo"
+    setting, spent = _certified("sampler", sampler, CategorySetting, what)
+    k, n = setting.categories, setting.records
     categories = labels_of(k if labels is None else labels)
     if len(categories) != k:
         raise ParameterError(f"labels has {len(categories)} categories; the sampler is for {k}.")
@@ -201,9 +189,8 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     Raises:
         ParameterError: for voters that do not fit.
     """
-    if not isinstance(design, Design) or not isinstance(design.setting, Majority):
-        raise ParameterError(f"design is {shown(design)}; it must be a design of a majority.")
-    spent, k = _certified(design), design.setting.voters
+    setting, spent = _certified("design", design, Majority, "a design of a majority")
+    k = setting.voters
     listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)
     if not listed or len(voters) != k:
         raise ParameterError(f"voters must be {k} OpenDP measurements.")
@@ -215,7 +202,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
             f"voters have the measure {measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
         )
-    limit = design.setting.epsilon, design.setting.voter_delta
+    limit = setting.epsilon, setting.voter_delta
     pure = pure and spent[1] == 0.0
 
     def privacy_map(distance: Any) -> Any:  # noqa: ANN401
@@ -343,15 +330,17 @@ def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
     return float_up(total), min(1.0, float_up(Fraction(delta) * factor))
 
 
-def _certified(design: Design) -> Spent:
-    """Return the guarantee of one release, which a certificate stands behind."""
+def _certified(name: str, design: object, kinds: Any, what: str) -> tuple[Any, Spent]:  # noqa: ANN401
+    """Return a design's setting and the guarantee of one release, which a certificate proves."""
+    if not isinstance(design, Design) or not isinstance(design.setting, kinds):
+        raise ParameterError(f"{name} is {shown(design)}; it must be {what}.")
     design._require_private()
     if design.setting.together > 1:
         raise ParameterError(
             f"releases is {design.setting.together}; a measurement is one release: OpenDP composes "
             "it."
         )
-    return design.guarantee.epsilon, design.guarantee.delta
+    return design.setting, (design.guarantee.epsilon, design.guarantee.delta)
 
 
 def _as_pair(spent: Any) -> Spent:  # noqa: ANN401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from dpopt._numbers import exact_text
 from dpopt._types import Json
 from dpopt.files import (
     check_json_target,
-    check_target,
     read_text,
     replacing,
     write_json,
@@ -111,25 +110,18 @@ def laid_beside(
     `optimality`.
     """
     check_json_target(path)
-    targets = [proof_path(path)] if proof is not None else []
-    targets += [path.with_name("verify.py")] if verifier else []
-    for target in targets:
-        check_target(target)
-    before = {target: target.read_bytes() if target.is_file() else None for target in targets}
+    added = verifier and not path.with_name("verify.py").exists()
     try:
         if verifier:
             write_verifier(path)
-        if proof is not None:
-            multipliers = [[*name, exact_text(y)] for name, y in proof.multipliers]
-            head = {"format": FORMAT, "schema": SCHEMA, "kind": kind, **(data or {})}
-            bound = {"bound": exact_text(proof.bound), "multipliers": multipliers}
-            write_json(proof_path(path), head | bound)
-        yield
+        with ExitStack() as stack:
+            if proof is not None:
+                multipliers = [[*name, exact_text(y)] for name, y in proof.multipliers]
+                head = {"format": FORMAT, "schema": SCHEMA, "kind": kind, **(data or {})}
+                bound = {"bound": exact_text(proof.bound), "multipliers": multipliers}
+                write_json(stack.enter_context(replacing(proof_path(path))), head | bound)
+            yield
     except BaseException:
-        for target, content in before.items():
-            if content is None:
-                target.unlink(missing_ok=True)
-            elif target.read_bytes() != content:
-                with replacing(target) as temporary:
-                    temporary.write_bytes(content)
+        if added:
+            path.with_name("verify.py").unlink(missing_ok=True)
         raise

@@ -235,7 +235,7 @@ def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None
 def test_samplers_that_are_not_certified_are_refused() -> None:
     with pytest.raises(NotPrivateError, match="conference"):
         make_sampler(dpopt.design(dpopt.RevealOrObscure(20, 3, 0.1, "conference")))
-    with pytest.raises(ParameterError, match="sampler is of type RooSetting"):
+    with pytest.raises(ParameterError, match="sampler is RooSetting"):
         make_sampler(roo.RooSetting(20, 3, 0.1))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="labels has 2 categories; the sampler is for 3"):
         make_sampler(dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9)), ["a", "b"])
