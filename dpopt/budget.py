@@ -29,6 +29,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from dpopt import _checks
@@ -196,10 +197,7 @@ class Budgeted(Setting):
             NotPrivateError: if that is not shown.
             ParameterError: if it is no table of this setting.
         """
-        if not isinstance(table, Table) or table.inputs != self.domain:
-            raise ParameterError(
-                f"table is {_checks.shown(table)}; it must be one over these inputs."
-            )
+        self._require_own(table)
         statement = json.dumps([self.kind, self.to_dict()], sort_keys=True)
         return table.proof(statement, lambda: self._certified(table))
 
@@ -265,8 +263,11 @@ class CurveRows:
             )
             for end in ends
         )
-        self.excess = [(first - math.exp(p.epsilon) * second) / _unit(p) for p in curve]
-        self.limits = [point.delta / _unit(point) for point in curve]
+        # Rows are divided by not less than what a solver's tolerance is good for.
+        units = [max(point.delta, 1e-2) for point in curve]
+        points = list(zip(curve, units, strict=True))
+        self.excess = [(first - math.exp(p.epsilon) * second) / unit for p, unit in points]
+        self.limits = [point.delta / unit for point, unit in points]
         # Of a directed edge and an entry.
         edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
         directed = np.append(edge, edge + len(edges.starts) - 1)
@@ -289,11 +290,6 @@ class CurveRows:
         worst = np.argsort(-violations, kind="stable")[:2_000]
         added = make_rows(sp.csr_array(sp.vstack(rows, format="csr")[worst]), upper=limits[worst])
         return Separation(added, float(violations.max(initial=0.0)), len(self.limits))
-
-
-def _unit(point: Guarantee) -> float:
-    """Return what rows are divided by: not less than a solver's tolerance is good for."""
-    return max(point.delta, 1e-2)
 
 
 @dataclass(frozen=True)
@@ -325,17 +321,15 @@ class _Search:
         if free.spent <= self.most:
             return free
         # k releases of pure epsilon / k, and of mu / sqrt(k), are private in any case.
-        least = _least_mu(total) / math.sqrt(setting.releases)
+        ends = math.log(1e-6), math.log(100.0)
+        log_mu = brentq(lambda s: gaussian_delta(math.exp(s), total.epsilon) - total.delta, *ends)
+        least = math.exp(log_mu) / math.sqrt(setting.releases)
         gaussian = self._raised("gaussian", least, self._gaussian, None)
         return self._raised("pure", total.epsilon / setting.releases, self._pure, gaussian)
 
     def _solved(self, curve: Sequence[Guarantee]) -> tuple[Table, Solution]:
-        solution = solve(
-            self.setting.under(curve),
-            self.backend,
-            time_limit=self._left(),
-            stop_at_gap=self.gap,
-        )
+        problem = self.setting.under(curve)
+        solution = solve(problem, self.backend, time_limit=self._left(), stop_at_gap=self.gap)
         return self.setting.unmixed(solution), solution
 
     def _pure(self, epsilon: float) -> tuple[Table, Solution | None]:
@@ -377,12 +371,8 @@ class _Search:
     ) -> _Candidate:
         """Return the mechanism of the largest parameter at which k releases are private.
 
-        Args:
-            curve: name of the family.
-            start: a parameter at which they are, but for the solver's tolerance.
-            solved: the mechanism of a parameter.
-            rival: a mechanism that is returned where it is better; the search ends at once where
-                even a parameter that is too large has more loss.
+        At the start they are, but for the solver's tolerance. A rival is returned where it is
+        better; the search ends at once where even a parameter that is too large has more loss.
         """
         delta, most = self.setting.total.delta, math.inf
         if curve == "pure":
@@ -424,13 +414,3 @@ class _Search:
             else:
                 high, over = middle, between
         return best if rival is None or self._better(best, rival) else rival
-
-
-def _least_mu(total: Guarantee) -> float:
-    """Return the largest mu, about, whose Gaussian differential privacy has this guarantee."""
-    low, high = 1e-6, 100.0
-    while high / low > 1 + 1e-9:
-        middle = math.sqrt(low * high)
-        spent = gaussian_delta(middle, total.epsilon)
-        low, high = (middle, high) if spent <= total.delta else (low, middle)
-    return low

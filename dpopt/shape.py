@@ -241,9 +241,12 @@ class Setting(ABC):
             NotPrivateError: if they are not private.
             ParameterError: if they are no table of this setting.
         """
+        self._require_own(table)
+        return certify_table(table, self.guarantee)
+
+    def _require_own(self, table: object) -> None:
         if not isinstance(table, Table) or table.inputs != self.domain:
             raise ParameterError(f"table is {shown(table)}; it must be one over these inputs.")
-        return certify_table(table, self.guarantee)
 
     def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
         """Return the distribution of the output for one input: integers in proportion.
