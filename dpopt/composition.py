@@ -267,11 +267,8 @@ def adaptive_epsilon(
     while math.isfinite(epsilon) and losses.get_delta_for_epsilon(epsilon) > remaining:
         epsilon += step * max(1.0, epsilon)
         step *= 2.0
-    return (
-        Enclosed(0.0, epsilon, Engine.LOSSES)
-        if epsilon < worst
-        else Enclosed(0.0, worst, Engine.WORST)
-    )
+    ends = [(worst, Engine.WORST), (epsilon, Engine.LOSSES)]
+    return Enclosed(0.0, *min(ends, key=lambda end: end[0]))
 
 
 def _source(
@@ -284,20 +281,19 @@ def _source(
     design: Any = pairs
     if isinstance(pairs, DominatingPair):
         return pairs
-    if not hasattr(design, "setting"):
-        return _rounds([design])[0]
+    listed = not hasattr(design, "setting")
     try:
         (neighbours,) = _rounds([design])
-        few = 2 * _FIRST * releases * sum(p.size for p, _ in neighbours) <= _ENTRIES
     except ParameterError:
-        neighbours, few = None, False
-    if few and delta > 0.0 and neighbours is not None:
+        if listed:
+            raise
+        return design.setting.dominating(design.table)
+    entries = 2 * _FIRST * releases * sum(p.size for p, _ in neighbours)
+    if listed or (delta > 0.0 and entries <= _ENTRIES):
         return neighbours
     try:
         return design.setting.dominating(design.table)
     except ParameterError:
-        if neighbours is None:
-            raise
         return neighbours
 
 
@@ -408,7 +404,9 @@ def interval(
         lower: whether the lower end is computed; 0 if not, in a quarter of the time.
     """
     grid = _Grid.of(rounds, epsilon, cells, error)
-    above, below = grid.first_above(), grid.first_below()
+    # Before any release W(t) = max(t - e^epsilon, 0), rounded up, and its lines.
+    above = np.maximum(grid.points * (1 + grid.step) - grid.growth * (1 - grid.step), 0.0)
+    below = grid.first_below()
     for pairs in reversed(rounds):
         above, below = grid.stepped(above, below, pairs, lower=lower)
     middle = grid.points.size // 2
@@ -478,7 +476,8 @@ class _Grid:
             lines = below.padded(self)
             for p, q in pairs:
                 below = below.better(lines.stepped(self, p, q))
-        below = below.lowered(self).better(self.first_below())
+        lowered = below.values * (1 - self.step) - self.spread * below.slopes - _TINY
+        below = _Lines.of(lowered, below.slopes).better(self.first_below())
         return above * (1 + self.step) + _TINY, below
 
     def outputs(self, p: Vector, q: Vector, up: bool) -> Iterator[tuple[float, float, int, float]]:
@@ -492,10 +491,6 @@ class _Grid:
                 yield a, b, offset, min(max(log - offset * self.width, 0.0), self.width)
             elif a > 0:
                 yield a, 0.0, 0, 0.0
-
-    def first_above(self) -> Vector:
-        """Return max(t - e^epsilon, 0), rounded up."""
-        return np.maximum(self.points * (1 + self.step) - self.growth * (1 - self.step), 0.0)
 
     def padded(self, above: Vector) -> Vector:
         """Return upper values on the grid and beyond: W(t) / t does not fall, slopes are <= 1."""
@@ -521,14 +516,14 @@ class _Grid:
                 total += (b * share) * padded[start + 1 : start + 1 + size]
         return total
 
-    def line(self, points: Vector, spread: float) -> tuple[Vector, Vector]:
+    def line(self, points: Vector, spread: float) -> _Lines:
         """Return the lines of max(t - e^epsilon, 0) at points, rounded down: value, slope t."""
         values = points * (1 - self.step - spread) - self.growth * (1 + self.step)
-        return np.maximum(values, 0.0), np.where(values > 0, points, 0.0)
+        return _Lines.of(values, points)
 
     def first_below(self) -> _Lines:
         """Return the lines of max(t - e^epsilon, 0) on the grid."""
-        return _Lines(*self.line(self.points, self.spread))
+        return self.line(self.points, self.spread)
 
     @property
     def spread(self) -> float:
@@ -550,20 +545,18 @@ class _Lines:
             np.where(larger, other.values, self.values), np.where(larger, other.slopes, self.slopes)
         )
 
-    def lowered(self, grid: _Grid) -> _Lines:
-        """Return the lines, lowered by the rounding of a step."""
-        lower = self.values * (1 - grid.step) - grid.spread * self.slopes - _TINY
-        values = np.maximum(lower, 0.0)
-        return _Lines(values, np.where(values > 0, self.slopes, 0.0))
+    @classmethod
+    def of(cls, values: Vector, slopes: Vector) -> _Lines:
+        """Return lines; where the value is below 0, the line 0."""
+        return cls(np.maximum(values, 0.0), np.where(values > 0, slopes, 0.0))
 
     def padded(self, grid: _Grid) -> _Lines:
         """Return the lines on the grid and beyond, where W is at least 0 and t - e^epsilon."""
         beyond = grid.points[-1] * np.exp(np.arange(1, grid.pad + 1) * grid.width)
-        second, slopes = grid.line(beyond, 0.0)
-        zeros = np.zeros(grid.pad)
+        last, zeros = grid.line(beyond, 0.0), np.zeros(grid.pad)
         return _Lines(
-            np.concatenate([zeros, self.values, second]),
-            np.concatenate([zeros, self.slopes, slopes]),
+            np.concatenate([zeros, self.values, last.values]),
+            np.concatenate([zeros, self.slopes, last.slopes]),
         )
 
     def stepped(self, grid: _Grid, p: Vector, q: Vector) -> _Lines:

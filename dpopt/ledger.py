@@ -11,9 +11,8 @@ a budget holds although each release may be chosen after seeing those before, sa
 `dpopt.privacy.composed`.
 
 *Labels of private voters* compose where every vote was drawn afresh. Those of K voters that were
-trained once do not, but all of them are computed from the voters: K folds of what each voter has.
-Where it is not known which of the two is so, each call spends the larger of both: calls that asked
-the same voters spend no more than these voters once, and others compose.
+trained once spend together what the voters do: K folds of what each has. Where it is not known
+which is so, each call spends the larger of both.
 """
 
 from __future__ import annotations
@@ -511,11 +510,7 @@ def _own_objects() -> set[tuple[str, ...]]:
 
 
 def _read_once(data: Any) -> Any:  # noqa: ANN401
-    """Return data of a design that are the same whenever they are read.
-
-    Another object than a number, a name or a tally may give other entries at each reading; so may a
-    list or an array that another thread writes to.
-    """
+    """Return data of a design that are the same whenever they are read, whoever writes to them."""
     if data is None or isinstance(data, str | bytes | Number | np.generic | Tally):
         return data
     # Libraries of frames copy what they hold.

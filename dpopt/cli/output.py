@@ -35,9 +35,8 @@ def escaped(text: str) -> str:
 
 def show(*lines: str) -> None:
     """Write lines, escaped, whole and flushed."""
-    stream, text = _stream(), "\n".join(map(escaped, lines))
-    _encodable(stream, text)
-    _write(stream, text)
+    text = "\n".join(map(escaped, lines))
+    _write(_stream(text), text)
 
 
 def show_record(as_json: bool, record: Mapping[str, object], lines: Sequence[str]) -> None:
@@ -76,9 +75,8 @@ def show_draw(
     These are some of the categories, one in each line, and after them the facts, which are in
     ASCII; every encoding has the JSON.
     """
-    stream, extra = _stream(), facts or {}
-    if not (as_json or isinstance(categories, range)):
-        _encodable(stream, escaped("".join(map(str, categories))))
+    ascii_only, extra = as_json or isinstance(categories, range), facts or {}
+    stream = _stream("" if ascii_only else escaped("".join(map(str, categories))))
     _probe(stream)
     try:
         drawn = draw()
@@ -105,13 +103,11 @@ def abandon() -> None:
         sys.stdout = None
 
 
-def _stream() -> TextIO:
-    if sys.stdout is None or sys.stdout.closed:
+def _stream(text: str) -> TextIO:
+    """Return standard output, which can take the text."""
+    stream = sys.stdout
+    if stream is None or stream.closed:
         raise OutputError(CLOSED)
-    return sys.stdout
-
-
-def _encodable(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding, getattr(stream, "errors", None) or "strict")
@@ -121,6 +117,7 @@ def _encodable(stream: TextIO, text: str) -> None:
             f"standard output is in {encoding}, which has no {lacking}; use --json, or set "
             "PYTHONIOENCODING=utf-8"
         ) from None
+    return stream
 
 
 def _probe(stream: TextIO) -> None:

@@ -27,12 +27,9 @@ __all__ = ["DominatingPair", "dominating_pair", "privacy_loss"]
 def dominating_pair(mechanism: Design | DominatingPair) -> DominatingPair:
     """Return the tight dominating pair of a certified mechanism, over all of its neighbours.
 
-    - A kernel: every directed pair of neighbouring inputs that was certified. A kernel of a public
-      prior: every two categories, which covers every two users, since a divergence is jointly
-      convex.
-    - A majority: every choice of corners for the voters (lemma 5.1 of the DaRRM paper) up to the
-      reduction theorem, whose proof holds at every alpha. One query.
-    - A min-count rule: all neighbouring data sets, from O(1) events for each smallest count.
+    Of a public prior's kernel these are every two categories, which covers every two users, since a
+    divergence is jointly convex; of a majority, every choice of corners for the voters (lemma 5.1
+    of the DaRRM paper) in one query.
 
     Args:
         mechanism: certified; or the pair itself. Of kinds without a pair, `dp_accounting`'s
