@@ -78,8 +78,6 @@ __all__ = ["Design", "Setting", "design", "kinds", "load", "made"]
 
 # All kinds of settings by name.
 _KINDS: dict[str, type[Setting]] = {}
-# What a guarantee is called that is not proved.
-_UNPROVED = "target"
 
 
 class Setting(ABC):
@@ -697,31 +695,31 @@ class Design:
     def summary(self) -> Json:
         """Return parameters, value, guarantee, verdict, bound, how it is known, and the gap."""
         how = None if self.bound is None else self.bound.how
-        bounded = {"bound": self.bound, "bound_is": how, "gap": self.gap}
-        return {**self._headline(), **bounded, **self._stopped()}
+        return {**self._headline(), "bound": self.bound, "bound_is": how, "gap": self.gap}
 
     def _summarised(self) -> Json:
         return {name: getattr(self, name) for name in self.setting._summary}
 
     def _headline(self) -> Json:
-        """Return what the one-line repr says: of what is not proved, the guarantee is a target."""
+        """Return what the one-line repr says: of what is not proved, the guarantee is a target.
+
+        Of an answer that was stopped before the optimum also status and gap.
+        """
         words = {
             name: value
             for name, value in self.setting.to_dict().items()
             if isinstance(value, int | float | str) and not isinstance(value, bool)
             if name not in self.setting.unshown
         }
-        promised = "guarantee" if self.private else _UNPROVED
-        last = {promised: self.guarantee, "verdict": self._verdict}
-        return {**words, "value": self.value, **self._summarised(), **last}
+        words |= {"value": self.value, **self._summarised()}
+        words["guarantee" if self.private else "target"] = self.guarantee
+        words["verdict"] = self._verdict
+        stopped = self.status is Status.GAP
+        return words | ({"status": str(self.status), "gap": self.gap} if stopped else {})
 
     def __repr__(self) -> str:
         stated = {STATED: ", ".join(self._stated)} if self._stated else {}
-        return brief(self, **{**self._headline(), **self._stopped(), **stated})
-
-    def _stopped(self) -> Json:
-        """Return status and gap of an answer that was stopped before the optimum, else nothing."""
-        return {"status": str(Status.GAP), "gap": self.gap} if self.status is Status.GAP else {}
+        return brief(self, **self._headline(), **stated)
 
     @property
     def _statement(self) -> str:
@@ -736,8 +734,10 @@ class Design:
 
     def _repr_html_(self) -> str:
         """Return picture, what was proved, guarantee, verdict and facts, for notebooks."""
-        promised = "guarantee" if self.private else _UNPROVED
-        facts = {**self._headline(), promised: in_short(self.guarantee), **self._stopped()}
+        facts = {
+            name: in_short(fact) if isinstance(fact, Guarantee) else fact
+            for name, fact in self._headline().items()
+        }
         return result_page(type(self).__name__, self._statement, self.private, facts, self.plot)
 
     def to_dict(self) -> Json:
