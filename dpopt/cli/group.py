@@ -19,12 +19,11 @@ from dpopt import __version__
 from dpopt._errors import BudgetError, InfeasibleError, NotPrivateError, ParameterError, SolverError
 from dpopt._kinds import KINDS, VERBS, hyphened
 from dpopt.cli.about import cite, completion, doctor
-from dpopt.cli.categories import mode, sample
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
 from dpopt.cli.output import CLOSED, OutputError, abandon, escaped, refused
-from dpopt.cli.release import release
+from dpopt.cli.release import mode, release, sample
 from dpopt.cli.smoothed import profile, smoothed
 
 # Characters of an error that is shown on one line.

@@ -11,10 +11,8 @@ import click
 
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._kinds import KINDS, described
-from dpopt.cli import answer
-from dpopt.cli.answer import Answer
 from dpopt.cli.options import Flag, help_of, parameters
-from dpopt.cli.output import escaped
+from dpopt.cli.output import OPTIONS, Answer, escaped
 
 if TYPE_CHECKING:
     from dpopt.shape import Design
@@ -30,7 +28,7 @@ class Kind(click.Command):
         """Return the options of the fields of the kind's class, then those of every kind."""
         if not self.params:
             about = described(self._class)
-            self.params = [*parameters(about.fields), *_OPTIONS, *answer.OPTIONS]
+            self.params = [*parameters(about.fields), *_OPTIONS, *OPTIONS]
             self.help, self.epilog = help_of(about)
         return super().get_params(ctx)
 

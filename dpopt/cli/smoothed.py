@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dpopt._errors import ParameterError
 from dpopt._kinds import described
-from dpopt.cli import answer
-from dpopt.cli.answer import Answer
 from dpopt.cli.options import Flag, command, parameters
+from dpopt.cli.output import OPTIONS, Answer
 
 if TYPE_CHECKING:
     from dpopt._types import Numbers, RowsOfNumbers
@@ -42,7 +41,7 @@ def _sample(
 
 
 # The options that `smoothed` and `profile` share.
-_OPTIONS = [*parameters(described(_sample).fields[1:]), *answer.OPTIONS]
+_OPTIONS = [*parameters(described(_sample).fields[1:]), *OPTIONS]
 
 
 @command(*_OPTIONS)
