@@ -28,7 +28,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context
-from functools import cache
 from numbers import Number
 from pathlib import Path
 from typing import Any, Protocol
@@ -376,7 +375,8 @@ class Ledger:
         if schema != _SCHEMA:
             raise self._refusal(f"its schema is {schema}; this dpopt reads {_SCHEMA}")
         # Before any table is read: one of them may be a view, whose query anybody may have written.
-        if _objects(db) != _own_objects():
+        ours = {" ".join(each.split()) for each in _TABLES.split(";\n") if "CREATE" in each}
+        if _definitions(db) != ours:
             raise self._refusal("its tables are not those of a ledger")
         if not self._identity and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise self._refusal("it is damaged")
@@ -495,18 +495,10 @@ def _guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401
     return Guarantee(value.epsilon, value.delta)
 
 
-def _objects(db: sqlite3.Connection) -> set[tuple[str, ...]]:
+def _definitions(db: sqlite3.Connection) -> set[str]:
     """Return what a file defines, but for statistics of SQLite's own; spaces do not count."""
-    found = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
-    return {tuple(" ".join(str(word).split()) for word in row) for row in found}
-
-
-@cache
-def _own_objects() -> set[tuple[str, ...]]:
-    """Return what a new ledger defines."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.executescript(_TABLES)
-        return _objects(db)
+    rows = db.execute("SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
+    return {" ".join(str(sql).split()) for (sql,) in rows}
 
 
 def _read_once(data: Any) -> Any:  # noqa: ANN401

@@ -47,7 +47,7 @@ from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
-from dpopt.privacy.saved import AUDIT, STATED, read_sealed, refuse_audit, seal_judged
+from dpopt.privacy.saved import AUDIT, STATED, read_sealed, seal
 from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
 from dpopt.provenance import versions
 from dpopt.table import (
@@ -816,7 +816,11 @@ class Design:
                 data = {"setting": displayed[1], **self.setting._proof_data(self.table)}
         verifier = _checks.flag("verifier", verifier)
         with laid_beside(target, kind, proof_of_bound, verifier, data):
-            seal_judged(self.setting.kind, self, path, even_if_not_private)
+            audit = _checks.flag("even_if_not_private", even_if_not_private) and not self.private
+            if not audit:
+                self._require_private()
+            of = {"of": self.setting.kind} if audit else {}
+            seal(AUDIT if audit else self.setting.kind, {**of, **self.to_dict()}, target)
 
 
 def _restored(values: dict[str, Any]) -> Design:
@@ -959,7 +963,11 @@ def load(path: str | Path) -> Any:  # noqa: ANN401
     """
     sealed = read_sealed(Path(path))
     if sealed.kind == AUDIT:
-        raise refuse_audit(sealed)
+        raise NotPrivateError(
+            f"file {str(sealed.path)!r} holds the audit of a mechanism "
+            f"({shown(sealed.body.get('of'))}) that is not proved private; it is for reading and "
+            "releases nothing."
+        )
     kind = kind_of(sealed.kind)
     if kind is None:
         names = ", ".join(each.kind for each in kinds())

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from dpopt import _checks
-from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Json
 from dpopt.files import contents, parse_json, why_unread, write_json
@@ -62,27 +61,6 @@ class Sealed:
             raise self.refuse("it is nested too deeply") from None
         if digest != self.digest:
             raise self.refuse("its contents were changed after it was saved (hash mismatch)")
-
-
-def seal_judged(kind: str, result: Any, path: str | Path, even_if_not_private: bool) -> None:  # noqa: ANN401
-    """Write a mechanism that is proved private, or, if asked for, an audit file of one that is not.
-
-    A NotPrivateError is raised if neither is to be.
-    """
-    audit = _checks.flag("even_if_not_private", even_if_not_private) and not result.private
-    if not audit:
-        result._require_private()
-    body = result.to_dict()
-    seal(AUDIT if audit else kind, {"of": kind, **body} if audit else body, Path(path))
-
-
-def refuse_audit(sealed: Sealed) -> NotPrivateError:
-    """Return the error to raise when an audit file is loaded as a mechanism."""
-    about = sealed.body.get("of")
-    return NotPrivateError(
-        f"file {str(sealed.path)!r} holds the audit of a mechanism ({_checks.shown(about)}) that "
-        "is not proved private; it is for reading and releases nothing."
-    )
 
 
 def seal(kind: str, body: Json, path: Path) -> None:

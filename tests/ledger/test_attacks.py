@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from dpopt import BudgetError, Guarantee, Ledger, ParameterError
+from dpopt import ledger as ledgers
 
 HALF = Guarantee(0.5)
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -65,7 +65,7 @@ def test_all_files_or_none(kernel: Any, tmp_path: Path, monkeypatch: pytest.Monk
         raise dpopt.ParameterError("the disk is full.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(shape, "seal_judged", full)
+        patched.setattr(shape, "seal", full)
         with pytest.raises(dpopt.ParameterError, match="full"):
             kernel.save(tmp_path / "k.json", proof=True, verifier=True)
         assert names(tmp_path) == set()
