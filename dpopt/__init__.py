@@ -4,121 +4,72 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from dpopt._errors import (
-    BudgetError,
-    DpoptError,
-    InfeasibleError,
-    NotPrivateError,
-    ParameterError,
-    SolverError,
-)
-
 # What every type checker takes it for; typing would be a third of the time of `import dpopt`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dpopt import (
-        interop,
-        kernel,
-        lp,
-        majority,
-        multiclass,
-        plurality,
-        privacy,
-        prob,
-        public_prior,
-        roo,
-        smoothed,
-        votes,
-    )
-    from dpopt._interact import interact
-    from dpopt._progress import ProgressEvent, progress_bar, reporting
-    from dpopt._sweep import SweepResult, sweep
-    from dpopt.kernel.certify import certify
-    from dpopt.kernel.setting import Kernel
-    from dpopt.ledger import Ledger
-    from dpopt.local.setting import Workload
-    from dpopt.lp import Solution, Status, solve
-    from dpopt.majority.setting import Majority
-    from dpopt.multiclass.setting import Multiclass
-    from dpopt.noise.setting import Noise
-    from dpopt.plurality.setting import Plurality
-    from dpopt.privacy import Guarantee, Problem
-    from dpopt.privacy.constraints import privacy_constraints
-    from dpopt.proofs.closed import ClosedForm, closed_form
-    from dpopt.proofs.exact import ExactOptimum, exact_optimum
-    from dpopt.public_prior.mollifier import Mollifier
-    from dpopt.public_prior.population import Population
-    from dpopt.public_prior.setting import PublicPrior
-    from dpopt.roo.floor import SmoothFloor
-    from dpopt.roo.minimum import RevealOrObscure
-    from dpopt.roo.optimal import BestSampler
-    from dpopt.shape import Design, Setting, design, kinds, load
-    from dpopt.votes import vote
+    from dpopt import interop as interop
+    from dpopt import kernel as kernel
+    from dpopt import lp as lp
+    from dpopt import majority as majority
+    from dpopt import multiclass as multiclass
+    from dpopt import plurality as plurality
+    from dpopt import privacy as privacy
+    from dpopt import prob as prob
+    from dpopt import public_prior as public_prior
+    from dpopt import roo as roo
+    from dpopt import smoothed as smoothed
+    from dpopt import votes as votes
+    from dpopt._errors import BudgetError as BudgetError
+    from dpopt._errors import DpoptError as DpoptError
+    from dpopt._errors import InfeasibleError as InfeasibleError
+    from dpopt._errors import NotPrivateError as NotPrivateError
+    from dpopt._errors import ParameterError as ParameterError
+    from dpopt._errors import SolverError as SolverError
+    from dpopt._interact import interact as interact
+    from dpopt._progress import ProgressEvent as ProgressEvent
+    from dpopt._progress import progress_bar as progress_bar
+    from dpopt._progress import reporting as reporting
+    from dpopt._sweep import SweepResult as SweepResult
+    from dpopt._sweep import sweep as sweep
+    from dpopt.kernel.certify import certify as certify
+    from dpopt.kernel.setting import Kernel as Kernel
+    from dpopt.ledger import Ledger as Ledger
+    from dpopt.local.setting import Workload as Workload
+    from dpopt.lp import Solution as Solution
+    from dpopt.lp import Status as Status
+    from dpopt.lp import solve as solve
+    from dpopt.majority.setting import Majority as Majority
+    from dpopt.multiclass.setting import Multiclass as Multiclass
+    from dpopt.noise.setting import Noise as Noise
+    from dpopt.plurality.setting import Plurality as Plurality
+    from dpopt.privacy import Guarantee as Guarantee
+    from dpopt.privacy import Problem as Problem
+    from dpopt.privacy.constraints import privacy_constraints as privacy_constraints
+    from dpopt.proofs.closed import ClosedForm as ClosedForm
+    from dpopt.proofs.closed import closed_form as closed_form
+    from dpopt.proofs.exact import ExactOptimum as ExactOptimum
+    from dpopt.proofs.exact import exact_optimum as exact_optimum
+    from dpopt.public_prior.mollifier import Mollifier as Mollifier
+    from dpopt.public_prior.population import Population as Population
+    from dpopt.public_prior.setting import PublicPrior as PublicPrior
+    from dpopt.roo.floor import SmoothFloor as SmoothFloor
+    from dpopt.roo.minimum import RevealOrObscure as RevealOrObscure
+    from dpopt.roo.optimal import BestSampler as BestSampler
+    from dpopt.shape import Design as Design
+    from dpopt.shape import Setting as Setting
+    from dpopt.shape import design as design
+    from dpopt.shape import kinds as kinds
+    from dpopt.shape import load as load
+    from dpopt.votes import vote as vote
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "BestSampler",
-    "BudgetError",
-    "ClosedForm",
-    "Design",
-    "DpoptError",
-    "ExactOptimum",
-    "Guarantee",
-    "InfeasibleError",
-    "Kernel",
-    "Ledger",
-    "Majority",
-    "Mollifier",
-    "Multiclass",
-    "Noise",
-    "NotPrivateError",
-    "ParameterError",
-    "Plurality",
-    "Population",
-    "Problem",
-    "ProgressEvent",
-    "PublicPrior",
-    "RevealOrObscure",
-    "Setting",
-    "SmoothFloor",
-    "Solution",
-    "SolverError",
-    "Status",
-    "SweepResult",
-    "Workload",
-    "__version__",
-    "certify",
-    "closed_form",
-    "design",
-    "exact_optimum",
-    "interact",
-    "interop",
-    "kernel",
-    "kinds",
-    "load",
-    "lp",
-    "majority",
-    "multiclass",
-    "plurality",
-    "privacy",
-    "privacy_constraints",
-    "prob",
-    "progress_bar",
-    "public_prior",
-    "reporting",
-    "roo",
-    "smoothed",
-    "solve",
-    "sweep",
-    "vote",
-    "votes",
-]
 
 # Loaded when first used: a script that needs one mechanism does not wait for the libraries of all.
 _HOMES = {
     name: module
     for module, names in {
+        "dpopt._errors": "BudgetError DpoptError InfeasibleError NotPrivateError ParameterError "
+        "SolverError",
         "dpopt._interact": "interact",
         "dpopt._progress": "ProgressEvent progress_bar reporting",
         "dpopt._sweep": "SweepResult sweep",
@@ -143,13 +94,18 @@ _HOMES = {
         "dpopt.roo.optimal": "BestSampler",
         "dpopt.shape": "Design Setting design kinds load",
         "dpopt.votes": "vote",
+        "dpopt": "interop kernel lp majority multiclass plurality privacy prob public_prior roo "
+        "smoothed votes",
     }.items()
     for name in names.split()
 }
 
+# Type checkers take the aliases above.
+__all__ = sorted([*_HOMES, "__version__"])  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
+
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
+    if _HOMES.get(name, "dpopt") != "dpopt":
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
