@@ -19,6 +19,9 @@ are. Every maker raises NotPrivateError for a design without a certificate, and 
 where OpenDP's features are not enabled.
 """
 
+# What OpenDP's prelude has, it exports by stars.
+# pyright: reportPrivateImportUsage=false
+
 from __future__ import annotations
 
 import hashlib
@@ -45,21 +48,7 @@ from dpopt.roo import CategorySetting
 from dpopt.shape import Design
 
 try:
-    from opendp.combinators import make_composition  # pyright: ignore[reportMissingImports]
-    from opendp.domains import (  # pyright: ignore[reportMissingImports]
-        atom_domain,
-        user_domain,
-        vector_domain,
-    )
-    from opendp.measurements import make_user_measurement  # pyright: ignore[reportMissingImports]
-    from opendp.measures import approximate, max_divergence  # pyright: ignore[reportMissingImports]
-    from opendp.metrics import (  # pyright: ignore[reportMissingImports]
-        absolute_distance,
-        change_one_distance,
-        discrete_distance,
-        hamming_distance,
-    )
-    from opendp.mod import Measurement  # pyright: ignore[reportMissingImports]
+    import opendp.prelude as dp  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(
         "dpopt.interop.opendp needs opendp; install it with pip install 'dpopt[interop]'."
@@ -69,7 +58,7 @@ Spent = tuple[float, float]
 """Epsilon and delta."""
 
 
-def make_kernel(kernel: Design) -> Measurement:
+def make_kernel(kernel: Design) -> dp.Measurement:
     """Return a certified kernel as a measurement: one input to one output.
 
     - Every two inputs are neighbours: an integer, or a category of the public prior, under
@@ -95,7 +84,7 @@ def make_kernel(kernel: Design) -> Measurement:
         def answer(category: Any) -> Any:  # noqa: ANN401
             return kernel.release(into(category))
 
-        return _measurement(domain, discrete_distance(), spent, 1, answer, output)
+        return _measurement(domain, dp.discrete_distance(), spent, 1, answer, output)
     if any(setting.names):
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
@@ -104,9 +93,9 @@ def make_kernel(kernel: Design) -> Measurement:
         return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.domain.inputs - 1
     if setting.pairs is None:
-        metric, steps = discrete_distance(), 1
+        metric, steps = dp.discrete_distance(), 1
     elif np.array_equal(setting.pairs, all_pairs(directed_pairs("path", last + 1), last + 1)):
-        metric, steps = absolute_distance(T=int), last
+        metric, steps = dp.absolute_distance(T=int), last
     else:
         raise ParameterError(
             "pairs of the kernel are neither all pairs of inputs nor a path; OpenDP has no metric "
@@ -116,10 +105,10 @@ def make_kernel(kernel: Design) -> Measurement:
     def release(given: Any) -> Any:  # noqa: ANN401
         return kernel.release(_nearest(given, last))
 
-    return _measurement(atom_domain(bounds=(0, last)), metric, spent, steps, release, int)
+    return _measurement(dp.atom_domain(bounds=(0, last)), metric, spent, steps, release, int)
 
 
-def make_noise(noise: Design) -> Measurement:
+def make_noise(noise: Design) -> dp.Measurement:
     """Return certified additive noise as a measurement: an integer of 64 bits to one.
 
     Under `absolute_distance`; every D, the sensitivity, spends the guarantee once. What is no
@@ -139,11 +128,15 @@ def make_noise(noise: Design) -> Measurement:
         released = noise.release(_nearest(given, limits.max, limits.min))
         return _nearest(released, limits.max, limits.min)
 
-    domain, metric, step = atom_domain(T="i64"), absolute_distance(T="i64"), setting.sensitivity
+    domain, metric, step = (
+        dp.atom_domain(T="i64"),
+        dp.absolute_distance(T="i64"),
+        setting.sensitivity,
+    )
     return _measurement(domain, metric, spent, None, function, "i64", step)
 
 
-def make_sampler(sampler: Design, labels: object = None) -> Measurement:
+def make_sampler(sampler: Design, labels: object = None) -> dp.Measurement:
     """Return a Reveal-or-Obscure sampler as a measurement: n records to one category.
 
     The domain is all lists of n categories, the metric `change_one_distance`: records changed, in
@@ -167,11 +160,11 @@ def make_sampler(sampler: Design, labels: object = None) -> Measurement:
     def release(records: Any) -> Any:  # noqa: ANN401
         return sampler.release(tally(list(map(into, records)), categories))
 
-    vectors = vector_domain(domain, size=n)
-    return _measurement(vectors, change_one_distance(), spent, n, release, output)
+    vectors = dp.vector_domain(domain, size=n)
+    return _measurement(vectors, dp.change_one_distance(), spent, n, release, output)
 
 
-def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
+def make_majority(design: Design, voters: Sequence[dp.Measurement]) -> dp.Measurement:
     """Return the private majority of private voters as a measurement: data to a label, 0 or 1.
 
     The guarantee is about the data behind the votes. The design is not private as a function of
@@ -191,13 +184,13 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     """
     setting, spent = _certified("design", design, Majority, "a design of a majority")
     k = setting.voters
-    listed = isinstance(voters, Sequence) and all(isinstance(v, Measurement) for v in voters)
+    listed = isinstance(voters, Sequence) and all(isinstance(v, dp.Measurement) for v in voters)
     if not listed or len(voters) != k:
         raise ParameterError(f"voters must be {k} OpenDP measurements.")
-    together = make_composition(list(voters))
+    together = dp.c.make_composition(list(voters))
     measure = together.output_measure
-    pure = measure == max_divergence()
-    if not pure and measure != approximate(max_divergence()):
+    pure = measure == dp.max_divergence()
+    if not pure and measure != dp.approximate(dp.max_divergence()):
         raise ParameterError(
             f"voters have the measure {measure}; it must be MaxDivergence or "
             "Approximate(MaxDivergence)."
@@ -212,10 +205,10 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
         least = spent if within and not _within(total, spent) else total
         return least[0] if pure else least
 
-    return make_user_measurement(
+    return dp.m.make_user_measurement(
         together.input_domain,
         together.input_metric,
-        max_divergence() if pure else approximate(max_divergence()),
+        dp.max_divergence() if pure else dp.approximate(dp.max_divergence()),
         # One by one: an error is the vote of the voter that raised it, and not of the others.
         lambda data: design.release([_vote(voter, data) for voter in voters]),
         privacy_map,
@@ -223,7 +216,7 @@ def make_majority(design: Design, voters: Sequence[Measurement]) -> Measurement:
     )
 
 
-def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> Measurement:
+def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> dp.Measurement:
     places = len(shape)
 
     def release(word: Any) -> Any:  # noqa: ANN401
@@ -238,11 +231,11 @@ def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> Measure
         raise ParameterError(
             f"shape is {shape}; an OpenDP vector has the same symbols at every place."
         )
-    domain = vector_domain(atom_domain(bounds=(0, shape[0] - 1)), size=places)
-    return _measurement(domain, hamming_distance(), spent, places, release, int)
+    domain = dp.vector_domain(dp.atom_domain(bounds=(0, shape[0] - 1)), size=places)
+    return _measurement(domain, dp.hamming_distance(), spent, places, release, int)
 
 
-def _vote(voter: Measurement, data: Any) -> int:  # noqa: ANN401
+def _vote(voter: dp.Measurement, data: Any) -> int:  # noqa: ANN401
     """Return 1 if a voter answers 1 or True, 0 whatever else it answers or raises."""
     try:
         answer = voter(data)
@@ -279,14 +272,14 @@ def _categories(categories: Sequence[Hashable]) -> tuple[Any, Callable[[object],
         return own if member(own) else categories[0]
 
     if numbered:
-        return atom_domain(bounds=(0, len(categories) - 1)), into, int
+        return dp.atom_domain(bounds=(0, len(categories) - 1)), into, int
     names = repr(tuple(categories))
     # A name that is longer is no name: of many categories it is a digest.
     if len(categories) > 20:
         digest = hashlib.sha256(names.encode()).hexdigest()
         names = f"{len(categories)} categories, SHA-256 {digest}"
     output = str if all(isinstance(x, str) for x in categories) else "ExtrinsicObject"
-    return user_domain(f"dpopt category of {names}", member), into, output
+    return dp.user_domain(f"dpopt category of {names}", member), into, output
 
 
 def _measurement(
@@ -297,7 +290,7 @@ def _measurement(
     function: Callable[[Any], Any],
     output: Any,  # noqa: ANN401
     step: int = 1,
-) -> Measurement:
+) -> dp.Measurement:
     """Return the measurement whose map is group privacy over at most ``most`` steps of a length."""
     pure = spent[1] == 0.0
 
@@ -306,8 +299,8 @@ def _measurement(
         loss = group_privacy(*spent, steps if most is None else min(steps, most))
         return loss[0] if pure else loss
 
-    measure = max_divergence() if pure else approximate(max_divergence())
-    return make_user_measurement(domain, metric, measure, function, privacy_map, TO=output)
+    measure = dp.max_divergence() if pure else dp.approximate(dp.max_divergence())
+    return dp.m.make_user_measurement(domain, metric, measure, function, privacy_map, TO=output)
 
 
 def group_privacy(epsilon: float, delta: float, steps: int) -> Spent:
