@@ -108,6 +108,9 @@ def real(
     open_upper: bool = False,
 ) -> float:
     """Return ``value`` as a finite float in the interval from ``lower`` to ``upper``."""
+    # Most are: what is allowed need not be said.
+    if type(value) is float and lower < value < upper:
+        return value
     opening, closing = "(["[not open_lower], ")]"[not open_upper]
     if math.isinf(lower) and math.isinf(upper):
         allowed = "a finite number"
@@ -124,6 +127,8 @@ def real(
 
 def integer(name: str, value: object, lower: int, upper: int | None = None) -> int:
     """Return ``value`` as an int of at least ``lower`` and, if given, at most ``upper``."""
+    if type(value) is int and lower <= value and (upper is None or value <= upper):
+        return value
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
     number = _number(name, value, allowed)
     if not math.isfinite(number) or number != int(number):
