@@ -15,7 +15,6 @@ from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text
 from dpopt._types import Json
 from dpopt.files import (
-    check_json_target,
     read_text,
     replacing,
     write_json,
@@ -109,7 +108,6 @@ def laid_beside(
     The proof may be None, and the verifier, verify.py, left out; ``data`` are those of
     `optimality`.
     """
-    check_json_target(path)
     added = verifier and not path.with_name("verify.py").exists()
     try:
         if verifier:
