@@ -44,13 +44,7 @@ from dpopt.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from dpopt.shape import Design
 
-__all__ = [
-    "Enclosed",
-    "Engine",
-    "adaptive_delta",
-    "adaptive_epsilon",
-    "ordered_delta",
-]
+__all__ = ["Enclosed", "Engine", "adaptive_delta", "adaptive_epsilon", "ordered_delta"]
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""

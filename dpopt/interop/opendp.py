@@ -128,12 +128,8 @@ def make_noise(noise: Design) -> dp.Measurement:
         released = noise.release(_nearest(given, limits.max, limits.min))
         return _nearest(released, limits.max, limits.min)
 
-    domain, metric, step = (
-        dp.atom_domain(T="i64"),
-        dp.absolute_distance(T="i64"),
-        setting.sensitivity,
-    )
-    return _measurement(domain, metric, spent, None, function, "i64", step)
+    domain, metric = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+    return _measurement(domain, metric, spent, None, function, "i64", setting.sensitivity)
 
 
 def make_sampler(sampler: Design, labels: object = None) -> dp.Measurement:
