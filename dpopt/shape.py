@@ -705,7 +705,7 @@ class Design:
 
         Of an answer that was stopped before the optimum also status and gap.
         """
-        words = {
+        words: Json = {
             name: value
             for name, value in self.setting.to_dict().items()
             if isinstance(value, int | float | str) and not isinstance(value, bool)
