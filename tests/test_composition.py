@@ -54,6 +54,7 @@ def floats(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
     return [(list(map(float, one)), list(map(float, other))) for one, other in pairs]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "seed",
     [

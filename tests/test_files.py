@@ -216,13 +216,17 @@ def test_json_is_indented_as_by_the_library(value: object) -> None:
     assert json_text(written) == json_text(written, None, numbers) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["1e999", "[1, -1e999]", '{"a": [[0.5], [[1e400]]]}', "[[NaN]]", "Infinity", "[{}, 9e999]"],
-)
-def test_numbers_beyond_all_floats_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        parse_json(text)
+def test_numbers_beyond_all_floats_are_refused() -> None:
+    for text in [
+        "1e999",
+        "[1, -1e999]",
+        '{"a": [[0.5], [[1e400]]]}',
+        "[[NaN]]",
+        "Infinity",
+        "[{}, 9e999]",
+    ]:
+        with pytest.raises(ValueError, match="not finite"):
+            parse_json(text)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, object()])
@@ -259,38 +263,34 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "new"
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("a,b\n1,2\n", {"a": [1.0], "b": [2.0]}),
-        ("\ufeffa, b\n\n1 ,2\n", {"a": [1.0], "b": [2.0]}),
-        ("1,2\n3,4\n", {"0": [1.0, 3.0], "1": [2.0, 4.0]}),
-        ("0,1,2\n3,4,5\n", {"0": [3.0], "1": [4.0], "2": [5.0]}),
-        ("0.0,1.0\n1,0\n", {"0": [0.0, 1.0], "1": [1.0, 0.0]}),
-        (",a,b\n0,1,2\n1,3,4\n", {"input": [0, 1], "a": [1.0, 3.0], "b": [2.0, 4.0]}),
-        (",a\nx,1\n", {"input": ["x"], "a": [1.0]}),
-        (",input,a\n0,x,1\n", {"input": ["x"], "a": [1.0]}),
-        ("input,a\nx,1\n", {"input": ["x"], "a": [1.0]}),
-        ("a,input\n1,2\n", {"a": [1.0], "input": [2.0]}),
-        ("input\n1\n", {"input": [1.0]}),
-        ("input,output,loss\nx,y,1\n", {"input": ["x"], "output": ["y"], "loss": [1.0]}),
-        (
-            "input,output,probability,more\n0,1,0.5,2\n",
-            {"input": [0], "output": [1], "probability": [0.5], "more": [2.0]},
-        ),
-        ("input,output,weight\nx,1,2\n", {"input": ["x"], "output": [1.0], "weight": [2.0]}),
-    ],
-)
-@pytest.mark.parametrize("ending", ["csv", "TSV"])
-def test_columns_of_a_text(text: str, columns: dict, ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"table.{ending}"
-    path.write_text(text if ending == "csv" else text.replace(",", "\t"), encoding="utf-8")
-    assert repr(read_table(path)) == repr(columns)
+def test_columns_of_a_text(tmp_path: Path) -> None:
+    for ending in ["csv", "TSV"]:
+        for text, columns in [
+            ("a,b\n1,2\n", {"a": [1.0], "b": [2.0]}),
+            ("\ufeffa, b\n\n1 ,2\n", {"a": [1.0], "b": [2.0]}),
+            ("1,2\n3,4\n", {"0": [1.0, 3.0], "1": [2.0, 4.0]}),
+            ("0,1,2\n3,4,5\n", {"0": [3.0], "1": [4.0], "2": [5.0]}),
+            ("0.0,1.0\n1,0\n", {"0": [0.0, 1.0], "1": [1.0, 0.0]}),
+            (",a,b\n0,1,2\n1,3,4\n", {"input": [0, 1], "a": [1.0, 3.0], "b": [2.0, 4.0]}),
+            (",a\nx,1\n", {"input": ["x"], "a": [1.0]}),
+            (",input,a\n0,x,1\n", {"input": ["x"], "a": [1.0]}),
+            ("input,a\nx,1\n", {"input": ["x"], "a": [1.0]}),
+            ("a,input\n1,2\n", {"a": [1.0], "input": [2.0]}),
+            ("input\n1\n", {"input": [1.0]}),
+            ("input,output,loss\nx,y,1\n", {"input": ["x"], "output": ["y"], "loss": [1.0]}),
+            (
+                "input,output,probability,more\n0,1,0.5,2\n",
+                {"input": [0], "output": [1], "probability": [0.5], "more": [2.0]},
+            ),
+            ("input,output,weight\nx,1,2\n", {"input": ["x"], "output": [1.0], "weight": [2.0]}),
+        ]:
+            path = tmp_path / f"table.{ending}"
+            path.write_text(text if ending == "csv" else text.replace(",", "\t"), encoding="utf-8")
+            assert repr(read_table(path)) == repr(columns)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_what_is_no_table_of_text(tmp_path: Path) -> None:
+    for text, told in [
         ("0,1\n1,0\n", "may be names of columns or numbers"),
         (" , \n\n", "it is empty"),
         ("a,b\n1\n", "line 2 has 1 values, and the first has 2"),
@@ -298,13 +298,11 @@ def test_columns_of_a_text(text: str, columns: dict, ending: str, tmp_path: Path
         ("a,a\n1,2\n", "two of its columns have the same name"),
         ("a,b\nx,1\n", "column 'a' holds something other than numbers"),
         ('a,"b\n', "it is not a table of text"),
-    ],
-)
-def test_what_is_no_table_of_text(text: str, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ParameterError, match=told):
-        read_table(path)
+    ]:
+        path = tmp_path / "table.csv"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ParameterError, match=told):
+            read_table(path)
 
 
 def test_a_column_alone_names_no_rows() -> None:
@@ -376,19 +374,16 @@ def test_rows_of_integers_from_a_text_or_a_file(
         assert read_integer_rows(text) == rows
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_what_are_no_rows_of_integers() -> None:
+    for text, told in [
         ("", "input is empty"),
         (" , ", "input is empty"),
         ("1,-", "something other than integers"),
         ("1,x", "no list of integers, and there is no such file"),
         (os.curdir, "^input is '.'; "),
-    ],
-)
-def test_what_are_no_rows_of_integers(text: str, told: str) -> None:
-    with pytest.raises(ParameterError, match=told):
-        read_integer_rows(text)
+    ]:
+        with pytest.raises(ParameterError, match=told):
+            read_integer_rows(text)
 
 
 @pytest.mark.parametrize("text", ["", " \n", "one", "1 two"])

@@ -36,13 +36,13 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("line", VALUES)
-def test_a_known_value(line: str, capfd: Capture) -> None:
-    code, out, err = run([*line.split(), "--json"], capfd)
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    value = np.ravel(found.get("value", found.get("delta")))[0]
-    assert value == pytest.approx(VALUES[line], rel=1e-9)
+def test_a_known_value(capfd: Capture) -> None:
+    for line in VALUES:
+        code, out, err = run([*line.split(), "--json"], capfd)
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        value = np.ravel(found.get("value", found.get("delta")))[0]
+        assert value == pytest.approx(VALUES[line], rel=1e-9)
 
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
@@ -144,9 +144,8 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         assert found.type.words == words  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "words"),
-    [
+def test_words_of_the_command_line(capsys: Capture) -> None:
+    for line, code, words in [
         ("majorty --epsilon 1", 2, "No such command 'majorty'. Did you mean 'majority'?"),
         ("certfy x.csv", 2, "No such command 'certfy'. Did you mean 'certify'?"),
         ("xyzzyx", 2, "No such command 'xyzzyx'."),
@@ -168,12 +167,10 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
             2,
             "--rule permute-and-flip needs none.",
         ),
-    ],
-)
-def test_words_of_the_command_line(line: str, code: int, words: str, capsys: Capture) -> None:
-    found, out, err = run(line.split(), capsys)
-    assert (found, out) == (code, "")
-    assert words in err
+    ]:
+        found, out, err = run(line.split(), capsys)
+        assert (found, out) == (code, "")
+        assert words in err
 
 
 def test_nothing_typed_shows_the_help(capsys: Capture) -> None:
@@ -198,29 +195,24 @@ def test_an_input_without_its_option_is_refused_with_a_hint(
         assert hint not in run(words, capsys)[2]
 
 
-@pytest.mark.parametrize(
-    ("line", "better"),
-    [
+def test_which_way_a_value_is_good_is_said_beside_it(capsys: Capture) -> None:
+    for line, better in [
         (MAJORITY, "larger"),
         (f"{MAJORITY} --objective worst-case", "larger"),
         (PRIOR, "smaller"),
         ("kernel --loss absolute --inputs 3 --epsilon 1", "smaller"),
         ("kernel --loss absolute --inputs 3 --epsilon 1 --sense maximise", "larger"),
-    ],
-)
-def test_which_way_a_value_is_good_is_said_beside_it(
-    line: str, better: str, capsys: Capture
-) -> None:
-    lines = run(line.split(), capsys)[1].splitlines()
-    (beside,) = (after for at, after in pairwise(lines) if at.startswith("value "))
-    assert beside.split() == ["value_is", "better", "if", better]
-    bound, value = (
-        float(row.split()[1])
-        for start in ("bound ", "value ")
-        for row in lines
-        if row.startswith(start)
-    )
-    assert (bound - value) * (1 if better == "larger" else -1) > -1e-9
+    ]:
+        lines = run(line.split(), capsys)[1].splitlines()
+        (beside,) = (after for at, after in pairwise(lines) if at.startswith("value "))
+        assert beside.split() == ["value_is", "better", "if", better]
+        bound, value = (
+            float(row.split()[1])
+            for start in ("bound ", "value ")
+            for row in lines
+            if row.startswith(start)
+        )
+        assert (bound - value) * (1 if better == "larger" else -1) > -1e-9
 
 
 def test_the_help_of_a_majority_names_its_paper_and_nothing_of_python(capsys: Capture) -> None:

@@ -158,9 +158,8 @@ ONE_ROW = np.arange(1.0, 13.0)
 SEVERAL = np.arange(24.0).reshape(2, 12)
 
 
-@pytest.mark.parametrize(
-    ("given", "dense"),
-    [
+def test_rows_in_the_shape_of_their_variables() -> None:
+    for given, dense in [
         (ONE_ROW.reshape(3, 4), [ONE_ROW]),
         (ONE_ROW, [ONE_ROW]),
         (ONE_ROW.reshape(1, 12), [ONE_ROW]),
@@ -175,14 +174,12 @@ SEVERAL = np.arange(24.0).reshape(2, 12)
             [{(1, 1): 2.0}, {}, {(np.int64(2), 3): 1}],
             [np.eye(12)[5] * 2, np.zeros(12), np.eye(12)[11]],
         ),
-    ],
-)
-def test_rows_in_the_shape_of_their_variables(given: Any, dense: Any) -> None:
-    problem = shaped()
-    problem.add_rows("rows", {"K": given}, upper=1.0)
-    matrix = problem.assemble().rows.matrix.toarray()
-    np.testing.assert_array_equal(matrix[:, :12], dense)
-    assert not np.any(matrix[:, 12])
+    ]:
+        problem = shaped()
+        problem.add_rows("rows", {"K": given}, upper=1.0)
+        matrix = problem.assemble().rows.matrix.toarray()
+        np.testing.assert_array_equal(matrix[:, :12], dense)
+        assert not np.any(matrix[:, 12])
 
 
 def test_objectives_in_the_shape_of_their_variables() -> None:
@@ -263,9 +260,8 @@ def test_a_point_within_the_bounds_and_the_tolerance_is_inside(
     assert loop._valid_slater_point(given, problem.assemble(), 0.25) is (given if inside else None)
 
 
-@pytest.mark.parametrize(
-    ("values", "fits"),
-    [
+def test_a_vector_has_finite_numbers_of_its_size() -> None:
+    for values, fits in [
         ([1, 2], True),
         (np.array([True, False]), False),
         (np.array([1, 2], dtype=np.uint8), True),
@@ -276,12 +272,10 @@ def test_a_point_within_the_bounds_and_the_tolerance_is_inside(
         ([1j, 2.0], False),
         ([[1.0], [1.0, 2.0]], False),
         (None, False),
-    ],
-)
-def test_a_vector_has_finite_numbers_of_its_size(values: Any, fits: bool) -> None:
-    found = loop._vector(values, 2)
-    assert (found is not None) == fits
-    assert found is None or (found.dtype, found.tolist()) == (np.float64, list(values))
+    ]:
+        found = loop._vector(values, 2)
+        assert (found is not None) == fits
+        assert found is None or (found.dtype, found.tolist()) == (np.float64, list(values))
 
 
 def test_rows_are_the_same_by_columns_entries_and_limits() -> None:

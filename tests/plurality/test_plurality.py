@@ -183,6 +183,7 @@ RULES = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("records", "classes", "epsilon", "rule", "mean", "most"), RULES)
 def test_measured_rules(
     records: int, classes: int, epsilon: float, rule: str, mean: float, most: float | None
@@ -260,6 +261,7 @@ JUDGED = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("records", "classes", "epsilon", "rule"), JUDGED)
 def test_every_pair_of_ordered_neighbours(
     records: int, classes: int, epsilon: float, rule: str

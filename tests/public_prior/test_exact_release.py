@@ -59,6 +59,7 @@ def probabilities(kernel: Design) -> list[list[Fraction]]:
     return [[Fraction(weight, total) for weight in row] for row in weights_of(kernel)]
 
 
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 16.0, 100.0, 600.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
@@ -195,6 +196,7 @@ def layers_of(rows: verify.Layers, i: int) -> tuple[int, int, int]:
     return base, (1 << rows.bits) - base - rows.e[i], shares
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

@@ -126,11 +126,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("line", REFUSED)
-def test_contradictions_are_refused(line: str) -> None:
-    ended = run(*line.split())
-    assert ended.code == 2
-    assert complaint(ended) is None
+def test_contradictions_are_refused() -> None:
+    for line in REFUSED:
+        ended = run(*line.split())
+        assert ended.code == 2
+        assert complaint(ended) is None
 
 
 EXTREMES = [
@@ -151,6 +151,6 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.parametrize("line", EXTREMES)
-def test_extreme_but_legal(line: str) -> None:
-    assert complaint(run(*line.split(), "--json")) is None
+def test_extreme_but_legal() -> None:
+    for line in EXTREMES:
+        assert complaint(run(*line.split(), "--json")) is None

@@ -140,6 +140,7 @@ def test_without_faults_all_answer() -> None:
         assert task(Faulty(lambda raw: raw)) is not None
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_from_the_first_run_on(task: str, fault: str) -> None:
@@ -177,6 +178,7 @@ WRONG_POINTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("point", WRONG_POINTS)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_wrong_point_gives_no_wrong_mechanism(task: str, point: str) -> None:

@@ -55,6 +55,7 @@ def pmf_of(pmfs: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fractio
     return pmf
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(("n", "k", "epsilon"), SMALL)
 @pytest.mark.parametrize("objective", ["worst-case", "mean", "output"])
 def test_the_certificate_is_true_of_all_neighbours(

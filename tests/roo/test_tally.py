@@ -118,15 +118,15 @@ OUTSIDE: list[Callable[[], object]] = [
 ]
 
 
-@pytest.mark.parametrize("labels", [3, (0, 1, 2), range(0, 6, 2)], ids=str)
-@pytest.mark.parametrize("place", range(len(OUTSIDE)))
-def test_a_record_outside_is_refused_and_not_shown(place: int, labels: Any) -> None:
-    with pytest.raises(ParameterError, match="must be public") as caught:
-        roo.tally(OUTSIDE[place](), labels)
-    error: BaseException | None = caught.value
-    assert error is not None
-    assert SECRET not in str(error)
-    assert error.__suppress_context__ or error.__context__ is None
+def test_a_record_outside_is_refused_and_not_shown() -> None:
+    for place in range(len(OUTSIDE)):
+        for labels in [3, (0, 1, 2), range(0, 6, 2)]:
+            with pytest.raises(ParameterError, match="must be public") as caught:
+                roo.tally(OUTSIDE[place](), labels)
+            error: BaseException | None = caught.value
+            assert error is not None
+            assert SECRET not in str(error)
+            assert error.__suppress_context__ or error.__context__ is None
 
 
 def test_no_records_and_tallies_of_tallies() -> None:

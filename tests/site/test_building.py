@@ -14,9 +14,8 @@ from docs.building import mathematics, names, reference, sources
 from docs.building.text import plain_docstring, plain_help
 
 
-@pytest.mark.parametrize(
-    ("given", "wanted"),
-    [
+def test_formulas_are_not_markup() -> None:
+    for given, wanted in [
         ("|2l - K| and m * x", r"\|2l - K\| and m \* x"),
         ("sets *too large* to write", "sets *too large* to write"),
         ("``a * b`` and `x_`, x_", r"``a * b`` and `x_`, x\_"),
@@ -26,10 +25,8 @@ from docs.building.text import plain_docstring, plain_help
         (">>> 2 * 3 | 1\n7\n\nx * y", ">>> 2 * 3 | 1\n7\n\nx \\* y"),
         ("a:\n\n    x * y\n      >= 1\n\nb", "a:\n\n::\n\n    x * y\n      >= 1\n\nb"),
         ("Args:\n    x: y\n\n    z * 1", "Args:\n    x: y\n\n    z \\* 1"),
-    ],
-)
-def test_formulas_are_not_markup(given: str, wanted: str) -> None:
-    assert plain_docstring(given) == wanted
+    ]:
+        assert plain_docstring(given) == wanted
 
 
 def test_options_in_help_are_code() -> None:

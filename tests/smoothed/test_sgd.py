@@ -62,6 +62,7 @@ def integer_counts(values: list[int], drawn: int) -> np.ndarray:
     return table[-1]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("values", "drawn"), SMALL)
 def test_the_distribution_is_that_of_every_batch(

@@ -105,6 +105,7 @@ def test_a_ratio_of_one_is_exact() -> None:
         certify_table(Table(inputs, (1, 2, 1, 2, 2, 1), 3), Guarantee(0.0))
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("guarantee", [Guarantee(0.4), Guarantee(0.4, 1e-3), Guarantee(1e-6)])
 def test_noise_of_a_solver_is_repaired_at_little_cost(name: str, guarantee: Guarantee) -> None:
@@ -226,6 +227,7 @@ def test_neighbours_get_their_mean_where_solvers_cannot_tell_them_apart(
     assert table.sum(axis=1) == pytest.approx(1.0, abs=1e-15)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.5])
 def test_what_is_polished_has_rows_of_sum_1_within_the_ratio(name: str, epsilon: float) -> None:
@@ -245,6 +247,7 @@ def test_what_is_polished_has_rows_of_sum_1_within_the_ratio(name: str, epsilon:
         assert ratios.max() <= math.exp(epsilon) * (1 + 1e-12)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_probabilities_are_raised_by_their_distance(name: str) -> None:
     inputs, epsilon = CASES[name], 0.4
@@ -271,6 +274,7 @@ def test_an_output_of_noise_alone_is_not_used() -> None:
     assert used.tolist() == [[True, False, True]] * 2
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_all_but_the_largest_variable_are_rounded_down(name: str) -> None:
     inputs, rng = CASES[name], np.random.default_rng(4)
