@@ -384,6 +384,7 @@ def test_tables_of_a_user_s_votes(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert "from the given file" in record["findings"][0]
 
 
+@pytest.mark.nightly
 @needs_torch
 def test_data_are_asked_for_before_training(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -280,6 +280,7 @@ def start() -> Iterator[Start]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
     tmp_path: Path, start: Start

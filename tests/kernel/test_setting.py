@@ -56,7 +56,6 @@ def test_a_loss_by_name_is_its_formula(name: str, shape: tuple[int, ...]) -> Non
             setting.loss_at(bad, [0])
 
 
-@pytest.mark.slow
 def test_a_loss_by_name_is_not_written_out() -> None:
     """A table of 2^20 inputs would take eight terabytes, one of 2^14 two gigabytes."""
     cases: list[dict[str, Any]] = [

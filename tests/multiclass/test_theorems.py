@@ -85,6 +85,7 @@ def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> No
     assert set(found) == vertices(classes, ratio, ZERO)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "ratio", "delta"),

@@ -249,6 +249,7 @@ def test_releases_follow_the_rows(maker: Maker) -> None:
         check_pmf(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_from_counts_follow_pk(maker: Maker) -> None:

@@ -55,6 +55,7 @@ def test_good_arguments_answer(name: str, good: dict[str, list[str]]) -> None:
         assert isinstance(json.loads(ended.out), dict)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.every_case
 @pytest.mark.slow
 @each_command
@@ -80,6 +81,7 @@ def test_each_option_with_hostile_values(
     assert_sentences(name, tried)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.slow_after(1)
 @each_command
 def test_mixtures_of_arguments(

@@ -275,12 +275,12 @@ def test_draws_follow_the_certified_weights() -> None:
     sampler = best_sampler(6, 4, 0.8)
     counts = roo.Tally.of_counts([0, 3, 1, 2], 4)
     rng = np.random.default_rng(5)
-    drawn = Counter(sampler.simulate(counts, rng) for _ in range(8_000))
-    shares = [drawn[category] / 8_000 for category in range(4)]
+    drawn = Counter(sampler.simulate(counts, rng) for _ in range(4_000))
+    shares = [drawn[category] / 4_000 for category in range(4)]
     weights = sampler.setting.output_weights(sampler.table, counts)
     assert sum(weights) == sampler.table.total
     expected = [float(Fraction(weight, sum(weights))) for weight in weights]
-    np.testing.assert_allclose(shares, expected, atol=0.02)
+    np.testing.assert_allclose(shares, expected, atol=0.03)
     np.testing.assert_allclose(sampler.output_distribution([0, 3, 1, 2]), expected)
     assert {sampler.release(counts) for _ in range(300)} == {0, 1, 2, 3}
     with pytest.raises(ParameterError, match="7 records"):

@@ -40,6 +40,7 @@ def check_pmf(categories: Sequence[object], pmf: np.ndarray) -> None:
     assert chisquare([found[i] for i in range(pmf.size)], expected).pvalue > FALSE_ALARM
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
 @pytest.mark.parametrize("name", SAMPLERS)

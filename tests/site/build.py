@@ -22,7 +22,7 @@ MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 FIGURES = [name for name, each in all_experiments().items() if each.repeatable]
 # Looking for garbage among a million nodes takes a quarter of the time.
 _SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main())"
-_BUILD = (sys.executable, "-c", _SPHINX, "-q", "-W", "--keep-going", "-b")
+_BUILD = (sys.executable, "-c", _SPHINX, "-q", "-W", "--keep-going", "-b", "html")
 
 
 def draw_stubs(folder: Path) -> None:
@@ -35,14 +35,14 @@ def draw_stubs(folder: Path) -> None:
             shutil.copyfile(folder / f"stub.{kind}", folder / f"{name}.{kind}")
 
 
-def built(builder: str, out: Path, run: Path, rest: str = "*") -> str:
+def built(out: Path, run: Path, rest: str) -> str:
     """Build the site; return what is said of it, and the exit code in brackets.
 
     Cells of the pages ``rest`` are not run: they have tests of their own.
     """
     draw_stubs(run)
     done = subprocess.run(
-        [*_BUILD, builder, "docs", str(out)],
+        [*_BUILD, "docs", str(out)],
         cwd=ROOT,
         env={**os.environ, "DPOPT_RUN": str(run), "DPOPT_NOT_RUN": rest},
         capture_output=True,
