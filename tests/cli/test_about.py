@@ -81,12 +81,6 @@ def test_tab_offers_the_commands() -> None:
     assert done.stdout.split() == ["plain,majority"]
 
 
-def test_completion_refuses_another_shell(capfd: Capture) -> None:
-    code, out, err = run(["completion", "tcsh"], capfd)
-    assert (code, out) == (2, "")
-    assert "tcsh" in err
-
-
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

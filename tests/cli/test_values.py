@@ -6,7 +6,6 @@ import json
 import math
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -171,55 +170,6 @@ def test_words_of_the_command_line(capsys: Capture) -> None:
         found, out, err = run(line.split(), capsys)
         assert (found, out) == (code, "")
         assert words in err
-
-
-def test_nothing_typed_shows_the_help(capsys: Capture) -> None:
-    code, out, err = run([], capsys)
-    assert (code, err) == (0, "")
-    assert out == run(["--help"], capsys)[1]
-    assert out.startswith("Usage: dpopt [OPTIONS] COMMAND [ARGS]...\n\n")
-    assert "..." not in out.partition("\n")[2]
-    assert "  completion  Print the lines that let SHELL complete commands and options\n" in out
-
-
-def test_an_input_without_its_option_is_refused_with_a_hint(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    path = tmp_path / "g.json"
-    dpopt.design(dpopt.Noise(1, 1.0)).save(path)
-    code, out, err = run(["release", str(path), "7"], capsys)
-    hint = "An input is given by --input, or its counts by --counts."
-    assert (code, out) == (2, "")
-    assert err == f"Got unexpected extra argument (7). {hint}\n"
-    for words in (["certify", str(path), "7"], ["release", str(path), "--inpt", "7"], ["release"]):
-        assert hint not in run(words, capsys)[2]
-
-
-def test_which_way_a_value_is_good_is_said_beside_it(capsys: Capture) -> None:
-    for line, better in [
-        (MAJORITY, "larger"),
-        (f"{MAJORITY} --objective worst-case", "larger"),
-        (PRIOR, "smaller"),
-        ("kernel --loss absolute --inputs 3 --epsilon 1", "smaller"),
-        ("kernel --loss absolute --inputs 3 --epsilon 1 --sense maximise", "larger"),
-    ]:
-        lines = run(line.split(), capsys)[1].splitlines()
-        (beside,) = (after for at, after in pairwise(lines) if at.startswith("value "))
-        assert beside.split() == ["value_is", "better", "if", better]
-        bound, value = (
-            float(row.split()[1])
-            for start in ("bound ", "value ")
-            for row in lines
-            if row.startswith(start)
-        )
-        assert (bound - value) * (1 if better == "larger" else -1) > -1e-9
-
-
-def test_the_help_of_a_majority_names_its_paper_and_nothing_of_python(capsys: Capture) -> None:
-    out = " ".join(run(["majority", "--help"], capsys)[1].split())
-    assert "Jiang, Zhang, Joshi, 2024" in out
-    assert "of the paper" not in out
-    assert "expected_error_weights" not in out
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:

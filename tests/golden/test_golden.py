@@ -61,26 +61,3 @@ def test_nothing_is_kept_of_what_is_gone() -> None:
     assert KEPT.keys() == CASES.keys()
     items = {name.partition(" | ")[0] for name in KEPT_TABLES}
     assert items == {name for name, each in all_experiments().items() if each.repeatable}
-
-
-KNOWN = {"value": 0.5, "bound": 0.5, "gap": 1e-13, "private": True, "gamma": [0.0, 1.0]}
-
-
-def test_what_moved_is_told() -> None:
-    for wrong in [
-        {"value": 0.5 + 1e-8, "bound": 0.5 + 1e-8},
-        {"bound": 0.5 + 1e-8, "gap": 1e-8},
-        {"bound": 0.5 + 1e-8},
-        {"gap": -1e-8, "bound": 0.5 - 1e-8},
-        {"gap": None, "bound": None},
-        {"private": False},
-        {"gamma": [0.0, 0.999]},
-        {"gamma": [0.0]},
-        {"argmax": [1]},
-    ]:
-        assert list(moved(KNOWN, {**KNOWN, **wrong}, 1e-9))
-
-
-def test_what_moved_within_limits_is_not() -> None:
-    found = {"value": 0.5 + 1e-11, "bound": 0.5 + 1e-11, "gap": 0.0, "gamma": [1e-8, 1.0]}
-    assert not list(moved(KNOWN, {**KNOWN, **found}, 1e-9))

@@ -312,20 +312,6 @@ def test_a_family_over_an_expression_with_an_offset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("families", "words"),
-    [
-        ([1], "families is"),
-        ({"a": (X, 3)}, "pairs"),
-        ({"a": (cp.norm(X), simplex_oracle)}, "'a' is over"),
-        ({"a": (cp.Variable(2, name="other"), simplex_oracle)}, "over other, which stands in no"),
-    ],
-)
-def test_families_that_are_none(families: Any, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        solve(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0]), families=families)
-
-
-@pytest.mark.parametrize(
     ("voters", "epsilon", "allowance", "deltas"),
     [(11, 0.1, 3, {}), (15, 0.2, 4, {}), (7, 0.1, 2, {"voter_delta": 1e-5, "delta": 1e-3})],
 )

@@ -234,14 +234,6 @@ def test_ctrl_c_while_saving_leaves_the_old_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_problem_is_unchanged_by_failing() -> None:
-    problem = small_problem()
-    for fault in FAULTS.values():
-        with pytest.raises((SolverError, InfeasibleError)):
-            solve(problem, Faulty(fault))
-    assert solve(problem).objective == 1.5
-
-
 def test_work_in_threads_is_that_in_a_row() -> None:
     """Programs, designs, audits and proofs of different kinds at once; one problem many times."""
     rng = np.random.default_rng(0)

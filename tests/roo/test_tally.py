@@ -194,3 +194,11 @@ def test_polars_columns() -> None:
         counted(pl.DataFrame({"x": [1]}), 2)
     with pytest.raises(ParameterError, match="type LazyFrame"):
         counted(pl.LazyFrame({"x": [1]}), 2)
+
+
+def test_counts_by_category_are_those_in_the_order_of_the_alphabet() -> None:
+    by_category, in_order = (
+        roo.Tally.of_counts(counts, ["a", "b"]) for counts in ({"b": 2, "a": 3}, [3, 2])
+    )
+    assert by_category.counts.tolist() == in_order.counts.tolist()
+    assert roo.RooSetting(5, 2, 1.0).fitting({1: 2, 0: 3}).tolist() == [3, 2]

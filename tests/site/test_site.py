@@ -15,13 +15,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import click
 import pytest
 
-import dpopt
 from docs.building import names
-from dpopt._kinds import described
-from dpopt.cli import cli
 from tests.browser import chromium, complaints, requested, wait_for
 from tests.site.build import FIGURES, MISSING, ROOT, built
 from tests.test_public_names import public_members
@@ -139,13 +135,6 @@ def test_every_part_is_there_and_on_the_first_page(documents: dict[str, Page]) -
     assert {f"gallery/{name}.html" for name in FIGURES} <= set(documents)
 
 
-def test_every_module_has_a_page_that_the_index_links(documents: dict[str, Page]) -> None:
-    wanted = [f"{name}.html" for name in names.public_modules()]
-    assert set(wanted) <= set(documents["reference/index.html"].links)
-    listed = [link for link in documents["reference/index.html"].links if link in wanted]
-    assert listed[0] == "dpopt.shape.html"
-
-
 def test_every_name_is_in_the_index(inventory: set[str]) -> None:
     found = set(all_names())
     assert {"dpopt.solve", "dpopt.Majority", "dpopt.roo.RULES"} <= found
@@ -192,67 +181,6 @@ def test_no_path_of_the_machine_is_told(site: Path) -> None:
             text = path.read_text("utf-8")
             assert str(ROOT) not in text, path.name
             assert str(site) not in text, path.name
-
-
-def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page]) -> None:
-    shown = documents["reference/dpopt.majority.html"].text
-    settings = documents["reference/dpopt.html"].text
-    assert "expected_error E|error| under the prior" in settings
-    assert "voters: int, epsilon: float, allowance: float, voter_delta: float = 0.0" in settings
-    assert "gamma: npt.ArrayLike" in shown
-    assert "Bound v with |tilted(t)| <= v / t: twice the peak of each density" in shown
-    for line in (dpopt.Majority.__doc__ or "").splitlines():
-        if line.strip().startswith(">>>"):
-            assert line.strip() in settings
-    for name, page in documents.items():
-        if name.startswith(("reference/", "commands")):
-            assert not re.search(r"\\_|TypeAlias|_NestedSequence|<unknown>", page.text)
-        assert "Problematic" not in page.text
-        assert "System Message" not in page.text
-
-
-@pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
-def test_a_kind_shows_its_program_fields_and_command(
-    kind: type[dpopt.Setting], documents: dict[str, Page]
-) -> None:
-    assert kind.__name__ in names.public_names(dpopt)
-    page = documents["reference/dpopt.html"]
-    source = described(kind)
-    displayed = [line for line in source.about.splitlines() if line.startswith("    ")]
-    assert displayed
-    for text in (*displayed, source.example):
-        assert " ".join(text.split()) in page.text
-    for field in source.fields:
-        assert f"dpopt.{kind.__name__}.{field.name}" in page.anchors
-
-
-def test_the_commands_have_every_option(documents: dict[str, Page]) -> None:
-    page = documents["commands.html"]
-    for name, command in cli.commands.items():
-        assert f"dpopt {name}" in page.text
-        for option in command.params:
-            if isinstance(option, click.Option):
-                assert option.help, f"{name} {option.name} has no help"
-                assert " ".join(option.help.replace("``", "").split()) in page.text
-                assert any(f"cmdoption-dpopt-{name}-" in anchor for anchor in page.anchors)
-    assert "python -m experiments" in page.text
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_its_picture_command_and_pdf(name: str, documents: dict[str, Page]) -> None:
-    page = documents[f"gallery/{name}.html"]
-    assert f"../_images/{name}.png" in page.loaded
-    assert any(link.endswith(f"/{name}.pdf") for link in page.links)
-    assert f"python -m experiments run {name}" in page.text
-    index = documents["gallery/index.html"]
-    assert f"../_images/{name}-part.png" in index.loaded
-    assert f"{name}.html" in index.links
-
-
-def test_the_quickstart_was_run_and_has_a_picture(documents: dict[str, Page]) -> None:
-    page = documents["quickstart.html"]
-    assert page.drawn or any("_images/" in url for url in page.loaded)
-    assert "Traceback" not in page.text
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}px")
