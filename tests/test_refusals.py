@@ -102,6 +102,7 @@ dpopt.Noise(1, 1.0, 0.0, [0]) -> loss
 dpopt.Noise(2, 1.0, 0.1, "squared", 2) -> releases is 2
 dpopt.Noise(1, 1.0, 0.0, "squared", 2) -> releases is 2
 dpopt.Plurality(6, 3, 1e9) -> epsilon is
+dpopt.Majority(5, 0.5, 1.5, priors="uniform:0,1") -> priors is 'uniform:0,1'
 dpopt.Plurality(6, 3, 1.0, prior="dirichlet:0") -> prior is
 dpopt.Plurality(6, 3, 1.0, prior="beta:1,1") -> prior is
 dpopt.Plurality(400, 10, 1.0) -> permute-and-flip

@@ -79,21 +79,6 @@ def test_labels_follow_the_ladder() -> None:
     assert fitted.queries_ == 20_000
 
 
-def test_private_voters_over_three_classes_follow_their_kernel() -> None:
-    voters = fruit(3, 2, 0)
-    given = {"teachers": "private", "epsilon": 0.5, "allowance": 2.0, "trained_once": False}
-    fitted = PrivateVotingClassifier(voters, **given).fit()
-    design = fitted.design_
-    assert isinstance(design.setting, Multiclass)
-    assert design.setting.rule == "optimal"
-    pmf = design.kernel[design.setting.domain.variables_of(np.array([[3, 2, 0]]))[0]]
-    drawn = fitted.predict(np.zeros((20_000, 1)))
-    observed = np.array([np.count_nonzero(drawn == name) for name in FRUIT])
-    assert observed[pmf == 0].sum() == 0
-    assert chisquare(observed[pmf > 0], pmf[pmf > 0] * 20_000).pvalue > ALARM
-    assert fitted.predict(np.zeros((1, 1))).dtype == fitted.classes_.dtype
-
-
 @pytest.mark.parametrize(
     ("voters", "rule", "kind", "chosen"),
     [

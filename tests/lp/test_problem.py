@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from dpopt import ParameterError, Problem, solve
-from dpopt.lp import loop, make_rows
-from dpopt.lp.problem import SlaterPoint
+from dpopt.lp import make_rows
 
 
 def mixed() -> Problem:
@@ -157,32 +156,3 @@ def test_a_block_is_replaced_in_its_place() -> None:
     assert list(problem.blocks) == ["both", "last"]
     assert first.objective == pytest.approx(2.0)
     assert solve(problem).objective == pytest.approx(0.25 + 0.5 + 0.25)
-
-
-@pytest.mark.parametrize(
-    ("point", "inside"),
-    [
-        ((0.0, 0.0), True),
-        ((1.0, 0.0), True),
-        ((0.75, 0.5), True),
-        ((1.0, 0.5), False),
-        ((-0.25, 0.5), False),
-        ((1.25, 0.0), False),
-    ],
-)
-def test_a_point_within_the_bounds_and_the_tolerance_is_inside(
-    point: tuple[float, float], inside: bool
-) -> None:
-    problem = Problem()
-    problem.add_variables("x", 2, lower=0.0, upper=1.0)
-    problem.add_rows("rows", [[1.0, 1.0], [1.0, 0.0]], upper=[1.0, 5.0])
-    problem.minimise([1.0, 1.0])
-    given = SlaterPoint(np.array(point), 0.5)
-    assert loop._valid_slater_point(given, problem.assemble(), 0.25) is (given if inside else None)
-
-
-def test_rows_are_the_same_by_columns_entries_and_limits() -> None:
-    matrix = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 0.0], [1.0, 0.0]]
-    keys = loop._keys(make_rows(sp.csr_array(matrix), upper=[1.0, 1.0, 1.0, 2.0, 1.0]))
-    assert len(set(keys)) == 4
-    assert keys[0] == keys[4]

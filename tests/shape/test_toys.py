@@ -25,6 +25,7 @@ def among_the_kinds() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(30)
 @pytest.mark.every_case
 @pytest.mark.slow_after(5)
 @pytest.mark.parametrize("check", over.CHECKS, ids=lambda part: part.__name__)
