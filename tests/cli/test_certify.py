@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests.cli.running import Capture, run
 from tests.kernel.brute import made_of
 
 Json = dict[str, Any]
-Change = Callable[[Json], object]
 
 
 def refused(arguments: list[str], code: int, capfd: Capture) -> str:
@@ -46,12 +44,6 @@ def design(tmp_path: Path) -> Path:
     return tmp_path / "gamma.json"
 
 
-def edit(path: Path, change: Change) -> None:
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-
-
 def test_certificate_of_a_kernel_as_json(kernel: Path, capfd: Capture) -> None:
     code, out, err = run(["certify", str(kernel), "--json"], capfd)
     assert (code, err) == (0, "")
@@ -62,13 +54,6 @@ def test_certificate_of_a_kernel_as_json(kernel: Path, capfd: Capture) -> None:
     assert 0 <= Fraction(found["slack_exact"]) < Fraction(1, 2**62)
     assert found["slack"] == float(Fraction(found["slack_exact"]))
     assert found["seconds"] >= 0
-
-
-@pytest.mark.parametrize("text", ["1,1,0,1,0", "1 1 0 1 0", "1, 1, 0, 1, 0"])
-def test_release_of_one_query(text: str, design: Path, capfd: Capture) -> None:
-    code, out, err = run(["release", str(design), "--input", text], capfd)
-    assert (code, err) == (0, "")
-    assert out in ("0\n", "1\n")
 
 
 def test_release_of_a_file_of_queries(design: Path, tmp_path: Path, capfd: Capture) -> None:

@@ -18,7 +18,7 @@ from dpopt import DpoptError, NotPrivateError, ParameterError
 from dpopt.privacy.saved import seal
 from tests.kernel.brute import made_of
 from tests.robustness.hostile import more
-from tests.shape.checks import put
+from tests.shape.checks import loaded_as_it_is, put
 from tests.solved import SOLVED, solved
 
 Json = dict[str, Any]
@@ -157,6 +157,24 @@ def test_an_envelope_says_what_is_wrong_with_it(change: Json, words: str, path: 
 
 
 # --- Under a right hash, which protects from accidents only, what is accepted was proved again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", QUICK)
+def test_any_value_in_the_body_with_a_right_hash(kind: str, path: Path) -> None:
+    record = json.loads(content_of(kind, path))
+    rng, tried = random.Random(kind), 0
+    for place in places(record["body"]):
+        if place[0] == "certificate":
+            continue
+        for value in rng.sample(WRONG, min(len(WRONG), more(3))):
+            try:
+                seal(record["kind"], put(record["body"], place, value), path)
+            except ValueError:
+                continue
+            loaded_as_it_is(type(solved(kind).setting), path)
+            tried += 1
+    assert tried > 10
 
 
 def more_for_the_first(weights: list[Any]) -> None:
