@@ -7,7 +7,6 @@ import math
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,6 @@ import dpopt
 from dpopt.privacy import exp_lower
 from tests.cli.running import Capture, run
 from tests.kernel.brute import made_of
-
-Json = dict[str, Any]
 
 
 def refused(arguments: list[str], code: int, capfd: Capture) -> str:

@@ -124,9 +124,6 @@ def test_parameters_are_disciplined_and_change() -> None:
         solve(problem)
 
 
-K3 = cp.Variable((3, 3), name="K")
-
-
 @pytest.mark.parametrize("name", ["epsilon", "delta", None])
 def test_a_parameter_without_a_value_has_its_own_name(name: str | None) -> None:
     given: Any = cp.Parameter(nonneg=True) if name is None else cp.Parameter(nonneg=True, name=name)

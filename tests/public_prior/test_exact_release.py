@@ -102,10 +102,6 @@ def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, nam
     assert kernel.drift - moved <= Fraction(5 * len(q), 1 << kernel.table.bits)
 
 
-def decided(rows: verify.Layers, epsilon: float) -> verify.Verdict:
-    return verify.decide_layers(rows, verify.growth(Fraction(epsilon)))[0]
-
-
 def layers(
     bits: int, base: list[int], extra: list[int], shares: list[int], *, flat: bool
 ) -> verify.Layers:
