@@ -42,12 +42,9 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
-        self.words: list[str] = []
-        self.drawn = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.drawn += tag == "figure" and ("role", "img") in attrs
         for name, value in attrs:
             if name == "id" and value:
                 self.anchors.add(value)
@@ -55,13 +52,6 @@ class Page(HTMLParser):
                 self.loaded.append(value or "")
             elif name == "href":
                 self.links.append(value or "")
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
 
 
 @contextmanager
