@@ -144,31 +144,14 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
 
 
 def test_words_of_the_command_line(capsys: Capture) -> None:
-    for line, code, words in [
-        ("majorty --epsilon 1", 2, "No such command 'majorty'. Did you mean 'majority'?"),
-        ("certfy x.csv", 2, "No such command 'certfy'. Did you mean 'certify'?"),
-        ("xyzzyx", 2, "No such command 'xyzzyx'."),
-        ("majority --epsilon 1 --allowance 1", 2, "Missing option '--voters'"),
-        ("majority --voters 11 --allowance 1", 2, "Missing option '--epsilon'"),
-        (
-            "majority --voters 11 --epsilon 1",
-            2,
-            "allowance is missing; give it, or releases, total",
-        ),
-        ("majority --voters 0 --epsilon 1 --allowance 1", 2, "voters is 0; it must be"),
-        (
-            "kernel --loss absolute --epsilon 1",
-            2,
-            "inputs is None and loss is 'absolute'; a loss by name",
-        ),
-        (
-            "plurality --records 900 --classes 90 --epsilon 0.1 --rule ladder",
-            2,
-            "--rule permute-and-flip needs none.",
-        ),
+    for line, words in [
+        ("majorty --epsilon 1", "No such command 'majorty'. Did you mean 'majority'?"),
+        ("xyzzyx", "No such command 'xyzzyx'."),
+        ("majority --epsilon 1 --allowance 1", "Missing option '--voters'"),
+        ("majority --voters 11 --epsilon 1", "allowance is missing; give it, or releases, total"),
     ]:
-        found, out, err = run(line.split(), capsys)
-        assert (found, out) == (code, "")
+        code, out, err = run(line.split(), capsys)
+        assert (code, out) == (2, "")
         assert words in err
 
 
