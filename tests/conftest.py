@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Of the slow cases of a function, a sample is run, unless they are marked every_case.
     """
-    cases, quick, nightly = Counter[str](), Counter[str](), set[pytest.Item]()
-    slow = defaultdict[str, list[pytest.Item]](list)
+    cases, quick = Counter[str](), Counter[str]()
+    nightly, slow = _beyond_samples(items), defaultdict[str, list[pytest.Item]](list)
     for item in items:
         function, mark = item.nodeid.partition("[")[0], item.get_closest_marker("slow_after")
         cases[function] += 1
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
         quick[function] += item.get_closest_marker("slow") is None
         few = config.getoption("--few") and cases[function] > _SAMPLE
-        if few or item.get_closest_marker("nightly"):
+        if few or item in nightly or item.get_closest_marker("nightly"):
             nightly.add(item)
         elif item.get_closest_marker("slow") and not item.get_closest_marker("every_case"):
             slow[function].append(item)
@@ -63,6 +63,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         nightly |= {*alike} - {*alike[:: math.ceil(len(alike) / sample)]}
     config.hook.pytest_deselected(items=[item for item in items if item in nightly])
     items[:] = [item for item in items if item not in nightly]
+
+
+def _beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the cases that their functions leave to the night: all but a sample.
+
+    Steps of about 0.618 of their number spread it, whatever the parameters' periods are.
+    """
+    marked, beyond = defaultdict[str, list[pytest.Item]](list), set[pytest.Item]()
+    for item in items:
+        if item.get_closest_marker("sample"):
+            marked[item.nodeid.partition("[")[0]].append(item)
+    for alike in marked.values():
+        mark, count = alike[0].get_closest_marker("sample"), len(alike)
+        assert mark is not None
+        step = next(
+            n for n in range(max(1, round(0.618 * count)), 2 * count + 1) if math.gcd(n, count) == 1
+        )
+        beyond |= {*alike} - {alike[place * step % count] for place in range(mark.args[0])}
+    return beyond
 
 
 def pytest_collection_finish() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpopt.composition import adaptive_delta, adaptive_epsilon
+from tests.robustness.hostile import more
 
 Masses = tuple[Fraction, ...]
 Pairs = list[tuple[Masses, Masses]]
@@ -54,21 +55,12 @@ def floats(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
     return [(list(map(float, one)), list(map(float, other))) for one, other in pairs]
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        *range(10),
-        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 60)),
-        *(
-            pytest.param(seed, marks=(pytest.mark.slow, pytest.mark.nightly))
-            for seed in range(60, 500)
-        ),
-    ],
-)
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("seed", range(50))
 def test_recursion(seed: int) -> None:
     """Never below the recursion over true ratios, nor more than 1e-3 above it."""
     rng = np.random.default_rng(seed)
-    for _ in range(4):
+    for _ in range(more(4)):
         pairs, releases = random_pairs(rng), int(rng.integers(1, 5))
         growth = Fraction(int(rng.integers(8, 40)), 8)
         both = pairs + [(other, one) for one, other in pairs]

@@ -9,7 +9,6 @@ import ast
 import re
 import shlex
 from math import comb
-from pathlib import Path
 
 import pytest
 
@@ -177,9 +176,3 @@ def test_the_citation_file_is_of_this_version() -> None:
     assert f"\nversion: {dpopt.__version__}\n" in CITATION
     assert "\ntype: software\n" in CITATION
     assert field(ENTRIES["dpopt"], "title") in CITATION
-
-
-def test_a_missing_field_is_empty() -> None:
-    assert field("  title = {A {B}\n    c},\n", "title") == "A B c"
-    assert field("  title = {A},\n", "doi") == ""
-    assert Path(BIBLIOGRAPHY) == ROOT / "dpopt/references.bib"

@@ -84,14 +84,6 @@ def test_track_tells_start_end_and_steps_that_are_slow_enough(
     assert [(e.done, e.total) for e in seen] == [(0, None), (1, 1), (0, 5), (1, 1), (0, 0)]
 
 
-def test_the_bar_writes_nothing_where_there_is_no_terminal() -> None:
-    file = io.StringIO()
-    with progress_bar(file=file, delay=0.0) as bar:
-        advance("proof", 1, 2)
-        bar(ProgressEvent("proof", 1, 2))
-    assert file.getvalue() == ""
-
-
 def test_the_bar_shows_a_task_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
@@ -118,16 +110,6 @@ def test_a_long_step_is_shown_without_a_second_event() -> None:
     with progress_bar(file=Watched(), delay=0.01, always=True):
         advance("proof", 0)
         assert shown.wait(timeout=30)
-
-
-def test_a_task_that_ended_does_not_come_back() -> None:
-    file = Terminal()
-    with progress_bar(file=file, delay=0.01, always=True):
-        advance("other", 0, 1)
-        advance("proof", 0, 2)
-        advance("proof", 2, 2)
-        threading.Event().wait(0.05)
-    assert "proof" not in file.getvalue()
 
 
 CLEARED = "\x1b[1A\x1b[2K"

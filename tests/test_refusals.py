@@ -19,9 +19,11 @@ import scipy.sparse as sp
 import dpopt
 from dpopt import ParameterError, Problem, ballots, composition, lp, majority, smoothed, table
 from dpopt.privacy import composed
+from dpopt.prob import batches
 from tests.kernel.test_symmetry import ring
 
 NAN, INF = math.nan, math.inf
+TWICE: dict[str, Any] = {"releases": 2, "total_epsilon": 1.0, "total_delta": 0.1}
 
 
 def kernel(**changed: Any) -> dpopt.Kernel:
@@ -30,6 +32,10 @@ def kernel(**changed: Any) -> dpopt.Kernel:
 
 def on_a_ring(symmetry: Any, **changed: Any) -> dpopt.Kernel:
     return dpopt.Kernel(**{"loss": ring(4), "epsilon": 1.0, "symmetry": symmetry, **changed})
+
+
+def several(**changed: Any) -> dpopt.Kernel:
+    return kernel(**{"epsilon": None, **TWICE, **changed})
 
 
 def rows(*block: Any) -> dpopt.Kernel:
@@ -80,7 +86,8 @@ def sgd(**changed: Any) -> None:
     smoothed.sgd_profile(**{"values": [0, 1, 2], "drawn": 2, "epsilons": 1.0, **changed})
 
 
-K3, S3 = cp.Variable((3, 3)), table.SortedHistograms(3, 3)
+K3, S3, X = cp.Variable((3, 3)), table.SortedHistograms(3, 3), cp.Variable(2)
+ASKED = cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0])
 MEAN = smoothed.SamplingHistogram(5, 4)
 
 # By what is called: EXPRESSION -> WORDS of the refusal.
@@ -95,6 +102,7 @@ dpopt.Noise(1, 1.0, 0.0, [0]) -> loss
 dpopt.Noise(2, 1.0, 0.1, "squared", 2) -> releases is 2
 dpopt.Noise(1, 1.0, 0.0, "squared", 2) -> releases is 2
 dpopt.Plurality(6, 3, 1e9) -> epsilon is
+dpopt.Majority(5, 0.5, 1.5, priors="uniform:0,1") -> priors is 'uniform:0,1'
 dpopt.Plurality(6, 3, 1.0, prior="dirichlet:0") -> prior is
 dpopt.Plurality(6, 3, 1.0, prior="beta:1,1") -> prior is
 dpopt.Plurality(400, 10, 1.0) -> permute-and-flip
@@ -106,6 +114,25 @@ VotePrior.of("dirichlet:1e7", 3) -> prior is
 VotePrior.of("uniform:1", 3) -> prior is
 VotePrior.of("point:1", 3) -> prior is
 audit_rule("ladder", 252, 10, 0.5) -> all sorted histograms of 252 ballots
+""",
+    "several releases": """
+dpopt.Majority(5, 0.3) -> allowance is missing; give it, or releases, total_epsilon
+dpopt.Majority(5, 0.3, 1.0, releases=2) -> allowance is 1.0 and releases is 2
+dpopt.Majority(5, 0.3, releases=2) -> releases is 2 and total_epsilon is missing
+dpopt.Majority(5, 0.3, 1.0, total_epsilon=1.0) -> is given and releases is 1
+dpopt.Majority(5, 0.3, 1.0, total_delta=0.1) -> is given and releases is 1
+kernel(epsilon=None) -> epsilon is missing
+several(total_delta=0.0) -> total_delta is 0; it must be at least 1e-12. For 0, design one release
+several(delta=0.1) -> delta is 0.1 and releases is 2
+several(total_epsilon=29) -> total_epsilon is 29; it must be a number in (0, 28]
+several().problem() -> releases is 2; for several there is no single program
+dpopt.Majority(5, 0.3, **TWICE).problem() -> for several there is no single program
+dpopt.Plurality(5, 3, **TWICE).problem() -> for several there is no single program
+dpopt.Plurality(5, 3, rule="ladder", **TWICE) -> rule is 'ladder' and releases is 2
+dpopt.Plurality(5, 3, releases=0) -> releases is 0; it must be an integer of at least 1
+dpopt.Multiclass(5, 3, 0.3, voter_delta=0.1, **TWICE) -> voter_delta is 0.1 and releases is 2
+composition.ordered_delta([], 1.0) -> mechanisms is empty
+composition.adaptive_delta([], 1, 1.0) -> pairs is empty
 """,
     "kernels": """
 kernel(loss="absolute") -> inputs is None and loss is 'absolute'
@@ -179,6 +206,34 @@ unchanged(lambda p: p.add_variables("z", 2, lower=INF, upper=INF)) -> lower
 unchanged(lambda p: p.minimise([1.0, 1.0, 1.0])) -> objective
 unchanged(lambda p: p.minimise({"x": [1.0, INF]})) -> objective of 'x'
 unchanged(lambda p: p.minimise({"z": 1.0})) -> 'z'
+unchanged(lambda p: p.minimise({"K": np.ones((4, 3))})) -> objective of 'K' has shape (4, 3)
+unchanged(lambda p: p.minimise({"K": {(3, 0): 1.0}})) -> 'K' has no entry (3, 0)
+unchanged(lambda p: p.minimise({"K": {(0, 0): [1.0, 2.0]}})) -> objective of 'K'
+unchanged(lambda p: p.minimise({"K": {(0, 0): INF}})) -> objective of 'K'
+unchanged(lambda p: p.then_minimise({"z": 1.0})) -> 'z'
+unchanged(lambda p: p.add_variables("x", 1, lower=0.0, upper=1.0)) -> name is 'x'
+unchanged(lambda p: p.add_variables("budget", 1, lower=0.0, upper=1.0)) -> name is 'budget'
+unchanged(lambda p: p.add_rows("x", [[1.0] * 15], upper=1.0)) -> name is 'x'
+unchanged(lambda p: p.add_rows("budget", [[1.0] * 15], upper=1.0)) -> name is 'budget'
+unchanged(lambda p: p.add_family("x", print)) -> name is 'x'
+unchanged(lambda p: p.add_family("budget", print)) -> name is 'budget'
+unchanged(lambda p: p.add_family("cone", print, over="z")) -> 'z'
+unchanged(lambda p: p.add_family("disc", print, first=3)) -> first is 3; it must be a function
+unchanged(lambda p: p.set_inside({}, slack=1.0)) -> name all variables
+unchanged(lambda p: p.set_bounds("x", lower=[0, 9])) -> bounds of 'x': lower is 9
+unchanged(lambda p: p.set_bounds("x", upper=[1.0] * 3)) -> bounds of 'x': upper has shape
+unchanged(lambda p: p.set_bounds("x", upper=NAN)) -> bounds of 'x': upper holds NaN
+unchanged(lambda p: p.set_bounds("L", lower=0.0)) -> no variable named 'L'; known: x, y, K
+unchanged(lambda p: p.replace_rows("b", {"x": [[1.0, 1.0]]}, upper=1.0)) -> no rows named 'b'
+unchanged(lambda p: p.replace_rows("budget", {"z": 1.0}, upper=1.0)) -> no variable named 'z'
+lp.solve(program(), stop_at_gap=-1.0) -> stop_at_gap
+lp.solve(Problem()) -> no variables
+Problem().assemble() -> no variables
+Problem().then_minimise([1.0]) -> no objective before
+lp.solve(ASKED, families=[1]) -> families is
+lp.solve(ASKED, families={"a": (X, 3)}) -> pairs
+lp.solve(ASKED, families={"a": (cp.norm(X), print)}) -> 'a' is over
+lp.solve(ASKED, families={"a": (K3, print)}) -> which stands in no
 add([[1.0]], upper=1.0) -> 'r' have 1 columns
 add({"x": [[1.0]]}, upper=1.0) -> 'x' has shape (1, 1)
 add(make_rows([[1.0]], upper=1.0)) -> 'r' have 1 columns
@@ -288,6 +343,10 @@ sgd(epsilons=701.0) -> epsilons
 sgd(lowest=5) -> values holds
 sgd(values=[-127], drawn=1, highest=-127) -> highest
 sgd(highest=1 << 17) -> highest
+batch_distribution(np.zeros(1010, dtype=int), 505) -> 2^1000 batches
+batch_distribution([0, 1 << 30, 5], 2) -> partial sums
+batch_distribution(np.arange(400_000) % 200, 60) -> additions
+smoothed.privacy_profile(smoothed.SamplingHistogram(2000, 1000, 3), 1.0) -> Give one histogram
 sgd(lowest=-30_000, highest=30_000) -> table of
 sgd(lowest=-30_000, highest=30_000, rounded=True) -> table of
 roo.rule_weights(roo.RooSetting(10**15, 3, 5e-324), "exact") -> 1,000,000 of the q_m
@@ -310,7 +369,7 @@ dpopt.plurality.mode([1, -2], 1.0) -> whole numbers
 
 # What the expressions name.
 SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
-for _module in (ballots, composed, lp, majority, table):
+for _module in (ballots, composed, lp, majority, batches, table):
     SPACE |= vars(_module)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import dpopt
 from dpopt import ParameterError, certify
 from dpopt._page import result_page
-from dpopt._types import brief
 
 TABLE = [[0.8, 0.2], [0.3, 0.7]]
 
@@ -56,19 +54,3 @@ def test_where_a_plot_refuses_its_reason_is_shown() -> None:
     assert "a &lt; b" in page
     assert "&lt;x&gt;" in page
     assert "<y>" not in page
-
-
-def test_long_words_are_cut_in_a_line_and_whole_in_a_table() -> None:
-    words = "eleven voters " * 10
-    assert repr_of(words).startswith("Holds(words=eleven voters eleven")
-    assert repr_of(words).endswith("...)")
-    assert len(repr_of(words)) == len("Holds(words=)") + 80
-    assert words in result_page("Ledger", "", None, {"survey": words})
-
-
-def repr_of(words: str) -> str:
-    @dataclass
-    class Holds:
-        words: str
-
-    return brief(Holds(words))

@@ -334,8 +334,3 @@ def test_bad_parameters(setting: Any, changed: dict[str, Any], said: str) -> Non
     once = {"trained_once": False} if setting is THREE else {}
     with pytest.raises(ParameterError, match=said):
         vote(setting, **{"votes": VOTES, **once, **changed})
-
-
-def test_a_spending_is_of_a_vote() -> None:
-    with pytest.raises(ParameterError, match="must be that of a majority or a plurality"):
-        Spending(3)  # pyright: ignore[reportArgumentType]

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 import dpopt
 from dpopt.cli.group import loaded
@@ -42,11 +41,11 @@ def house_words(text: str) -> list[str]:
     return HOUSE_WORDS.findall(re.sub(r"`[^`]*`", "", text))
 
 
-@pytest.mark.parametrize("name", dir(dpopt))
-def test_docstrings(name: str) -> None:
-    value = getattr(dpopt, name)
-    if inspect.isclass(value) or inspect.isfunction(value):
-        assert [word for text in texts_of(value) for word in house_words(text)] == []
+def test_docstrings() -> None:
+    for name in dir(dpopt):
+        value = getattr(dpopt, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert [word for text in texts_of(value) for word in house_words(text)] == []
 
 
 def test_help_of_the_commands() -> None:
@@ -57,11 +56,11 @@ def test_help_of_the_commands() -> None:
         assert house_words(command.get_help(click.Context(command, info_name=name))) == [], name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_guides(path: Path) -> None:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-    assert house_words(prose) == []
+def test_guides() -> None:
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+        assert house_words(prose) == []
 
 
 def test_a_house_word_is_found() -> None:

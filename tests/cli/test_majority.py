@@ -7,7 +7,7 @@ import json
 import pytest
 
 import dpopt
-from dpopt import Majority, ParameterError
+from dpopt import Majority
 from dpopt._kinds import arguments
 from tests.cli.running import Capture, run
 
@@ -35,8 +35,3 @@ def test_what_is_typed_is_written_back(priors: str | None) -> None:
         words = arguments({"priors": plain["priors"]})
         given = [] if plain["priors"] is None else ["--priors", ";".join(plain["priors"])]
         assert words == given
-
-
-def test_a_single_belief_is_no_list() -> None:
-    with pytest.raises(ParameterError, match="priors is 'uniform:0,1'"):
-        Majority(5, 0.5, 1.5, priors="uniform:0,1")  # type: ignore[arg-type]

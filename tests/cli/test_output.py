@@ -32,17 +32,8 @@ SHOWS: dict[str, list[str]] = {
     "version": ["--version"],
     "roo": ["reveal-or-obscure", "--records", "9", "--categories", "2", "--epsilon", "1"],
     "not private": [
-        *(
-            "reveal-or-obscure",
-            "--records",
-            "3",
-            "--categories",
-            "2",
-            "--epsilon",
-            "0.5",
-            "--rule",
-            "journal",
-        ),
+        *("reveal-or-obscure", "--records", "3", "--categories", "2"),
+        *("--epsilon", "0.5", "--rule", "journal"),
     ],
     "majority": ["majority", "--voters", "3", "--epsilon", "0.1", "--allowance", "1"],
     "prior": ["public-prior", "--public", "0.5,0.5", "--epsilon", "1"],
@@ -156,12 +147,12 @@ def test_all_queries_are_checked_before_one_is_answered(folder: Path, drawn: lis
         assert (ended.code, ended.out.count("\n")) == (0, 2)
 
 
-@pytest.mark.parametrize("name", SHOWS)
-def test_every_verb_says_that_its_answer_was_not_taken(name: str) -> None:
-    assert_refused(run(*SHOWS[name], to=None))
-    if FULL.exists():
-        with FULL.open("w") as full:
-            assert_refused(run(*SHOWS[name], to=full))
+def test_every_verb_says_that_its_answer_was_not_taken() -> None:
+    for name in SHOWS:
+        assert_refused(run(*SHOWS[name], to=None))
+        if FULL.exists():
+            with FULL.open("w") as full:
+                assert_refused(run(*SHOWS[name], to=full))
 
 
 def test_an_alphabet_of_bytes_that_are_no_text() -> None:

@@ -22,13 +22,12 @@ import pytest
 from dpopt import roo
 from experiments.benchmarks import __main__ as runner
 from experiments.benchmarks import memory, suite_samplers
-from experiments.benchmarks.measure import Effort, Record, measure, slopes, turn_seconds
+from experiments.benchmarks.measure import Effort, Record, measure, slopes
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown, to_outcome
 from experiments.benchmarks.results import run_benchmarks
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
 from experiments.benchmarks.suite import benchmarks
-from experiments.registry import telling
 from tests.experiments.comparing import exit_code
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
@@ -79,10 +78,6 @@ def test_contenders_can_be_sent_to_a_child() -> None:
             sent = pickle.loads(pickle.dumps((contender.prepare, contender.run)))
             given = (contender.prepare, contender.run)
             assert [bare(f) for f in sent] == [bare(f) for f in given]
-
-
-def test_growth_is_told_over_five_sizes_at_least() -> None:
-    assert [known.name for known in benchmarks().values() if len(known.sizes) < 5] == []
 
 
 @pytest.mark.slow_after(1)
@@ -194,29 +189,6 @@ def test_a_contender_that_failed_is_not_tried_at_larger_sizes() -> None:
     assert ("half", 1000) not in child.calls
 
 
-def test_patience_ends_the_turns_of_a_slow_contender() -> None:
-    records = measure(TOY, (10,), Effort(3, 0.0, 9.9), Scripted())
-    assert [by(records, name, 10)["turns"] for name in ("ours", "half", "small")] == [3, 3, 1]
-
-
-def test_seconds_are_the_processors_where_there_are_enough_of_them() -> None:
-    whole = Ran(DONE, Answer(1.0), (1.0, 3.0), (0.5, 1.5))
-    assert turn_seconds(whole) == 1.0
-    short = Ran(DONE, Answer(1.0), (0.01, 0.03), (0.0, 0.004))
-    assert turn_seconds(short) == pytest.approx(0.02)
-
-
-def test_benchmarks_that_run_at_a_time_come_back_in_order() -> None:
-    other = replace(TOY, name="other", sizes=(10,))
-    steps: list[int] = []
-    with telling(lambda done, _: steps.append(done)):
-        results = run_benchmarks([TOY, other], Effort(1), jobs=2, child=in_order)
-    assert [benchmark["name"] for benchmark in results["benchmarks"]] == ["toy", "other"]
-    assert sum(steps) == 4
-    assert results["jobs"] == 2
-    assert [len(b["records"]) for b in results["benchmarks"]] == [12, 4]
-
-
 def test_an_error_ends_the_whole_run() -> None:
     calls: list[int] = []
     many = [replace(TOY, name=f"toy {i}") for i in range(20)]
@@ -232,10 +204,6 @@ def test_an_error_ends_the_whole_run() -> None:
         run_benchmarks(many, Effort(1), jobs=2, child=child)
     # One call was under way in each lane, and at most one more began before the stop.
     assert len(calls) <= 6
-
-
-def in_order(function: Callable[[int], object], size: int, *_: Any, **__: Any) -> Ran:
-    return Ran(DONE, function(size), (1.0,), (1.0,), 0)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import experiments
 from dpopt import SolverError
 from experiments import __main__ as runner
 from experiments.benchmarks import page
@@ -37,27 +36,6 @@ def test_sampled_errors_agree_with_quadrature(outcome: Outcome) -> None:
         strict=True,
     ):
         assert abs(exact - sampled) <= 6 * spread + 2e-2 * exact
-
-
-@pytest.mark.slow
-def test_a_caption_says_what_is_drawn_and_the_command_how(tmp_path: Path) -> None:
-    for remarks in (True, False):
-        made = experiments.run(
-            "majority-figure-2", remarks=remarks, out=tmp_path / str(remarks), voters=9
-        )
-        assert made.entry.command.endswith(" --no-remarks") is not remarks
-    captions, drawn = (
-        [
-            (tmp_path / str(remarks) / f"majority-figure-2.{kind}").read_bytes()
-            for remarks in (True, False)
-        ]
-        for kind in ("txt", "png")
-    )
-    assert captions[0] == captions[1]
-    first, second, *said = captions[0].decode().splitlines()
-    assert (first, second) == ("DaRRM, Figure 2.", "With voters = 9.")
-    assert any(" under " in line for line in said)
-    assert drawn[0] != drawn[1]
 
 
 def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(

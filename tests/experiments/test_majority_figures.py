@@ -14,9 +14,7 @@ import pytest
 import dpopt
 from dpopt import ParameterError, majority
 from experiments.catalogue import named
-from experiments.drawing import columns_for, nested, tick_step
 from experiments.majority import priors
-from experiments.majority.words import cases, pmf_words, under, whole
 from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
@@ -56,13 +54,6 @@ def test_subsampling_draws_the_most_voters_within_the_target() -> None:
         configured(FIGURE_2, False, {"allowance": (0.5, 1.0), "curves": ("subsampling",)})
 
 
-def test_panels_leave_few_places_empty_and_curves_lie_within_wider_ones() -> None:
-    assert [columns_for(count) for count in range(1, 13)] == [1, 2, 3, 4, 3, 3, 4, 4, 3, 4, 4, 4]
-    widths = [nested(place, 5)["linewidth"] for place in range(5)]
-    assert widths == sorted(widths, reverse=True)
-    assert len(set(widths)) == 5
-
-
 @pytest.mark.slow
 def test_verdicts_are_of_the_uniform_prior_and_of_all_curves() -> None:
     for changed in ({"prior": "beta:1,1"}, {"curves": ("surrogate", "subsampling")}):
@@ -71,18 +62,6 @@ def test_verdicts_are_of_the_uniform_prior_and_of_all_curves() -> None:
     effort = replace(FIGURE_2.quick, draws=3, repeats=5, seed=9)
     assert FIGURE_2.at_paper(effort)
     assert not FIGURE_2.at_paper(replace(effort, prior="beta:1,1"))
-
-
-def test_distributions_and_cases_in_words() -> None:
-    assert pmf_words("uniform:0,1") == "U[0, 1]"
-    assert pmf_words("uniform:0,0.3,0.7,1") == "U[0, .3] or [.7, 1]"
-    assert pmf_words("common-beta:2,0.5") == "Beta(2, .5), one p for all"
-    assert under("point:0.25") == "$p$ = .25"
-    assert [type(whole(value)) for value in (3.0, 2.5)] == [int, float]
-    assert cases("pairs", ("11,3", "5,1.5"), "K,m", (int, float)) == [(11, 3.0), (5, 1.5)]
-    for text in ("11", "a,b", "1,2,3", "1.5,2"):
-        with pytest.raises(ParameterError, match="^pairs holds .*; it must have the form K,m.$"):
-            cases("pairs", (text,), "K,m", (int, float))
 
 
 def test_the_paper_s_objective_takes_the_upper_half_of_a_distribution() -> None:
@@ -96,11 +75,3 @@ def test_the_paper_s_objective_takes_the_upper_half_of_a_distribution() -> None:
     mean = np.maximum(drawn_p, 1 - drawn_p).mean()
     assert sum(interval) / 2 == pytest.approx(mean, abs=1e-3)
     assert str(priors.upper_half("uniform:0,1e-9")) != "point:0.5"
-
-
-def test_ticks_are_few_and_round_for_every_number_of_voters() -> None:
-    for last in range(1, 4002):
-        step = tick_step(last)
-        assert str(step).rstrip("0") in {"1", "2", "5"}
-        assert 2 <= len(range(0, last + 1, step)) <= 8
-    assert [tick_step(last) for last in (3, 11, 13, 23, 35, 101)] == [1, 2, 2, 5, 5, 20]

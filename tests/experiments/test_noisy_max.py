@@ -86,6 +86,7 @@ def label_delta(voters: int, sigma: float, epsilon: float) -> mpmath.mpf:
         )
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("voters", [1, 2, 11, 40])
 @pytest.mark.parametrize("sigma", [0.5, 2.0, 7.68, 21.46, 300.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 3e-4, 0.05])
@@ -181,6 +182,7 @@ def theorem_6(counts: list[int], sigma: float, order: float) -> mpmath.mpf | Non
         return mpmath.log((1 - q) * a ** (lam - 1) + q * b ** (lam - 1)) / (lam - 1)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("sigma", [1.0, 3.0, 10.0, 40.0])
 @pytest.mark.parametrize("counts", [[11, 0], [6, 5], [30, 0], [250, 0], [60, 5, 3], [150, 60, 40]])
 def test_the_bound_is_theorem_6(counts: list[int], sigma: float) -> None:

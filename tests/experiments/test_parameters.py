@@ -85,9 +85,8 @@ def test_what_the_docstring_says_of_each_field() -> None:
     assert documented(int) == {}
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "value"),
-    [
+def test_texts_are_read_by_the_annotation() -> None:
+    for field, text, value in [
         ("whole", "7", 7),
         ("whole", " 15 ", 15),
         ("number", "2", 2.0),
@@ -105,19 +104,16 @@ def test_what_the_docstring_says_of_each_field() -> None:
         ("words", "beta:2,2", ("beta:2,2",)),
         ("perhaps", "none", None),
         ("perhaps", "0.25", 0.25),
-    ],
-)
-def test_texts_are_read_by_the_annotation(field: str, text: str, value: object) -> None:
-    found = parsed(ALL, {field: text})
-    assert found == {field: value}
-    assert type(found[field]) is type(value)
-    assert parsed(ALL, {field: text_of(value)}) == found
-    assert asdict(configured(ALL, True, found)) == asdict(Config(whole=5)) | {field: value}
+    ]:
+        found = parsed(ALL, {field: text})
+        assert found == {field: value}
+        assert type(found[field]) is type(value)
+        assert parsed(ALL, {field: text_of(value)}) == found
+        assert asdict(configured(ALL, True, found)) == asdict(Config(whole=5)) | {field: value}
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "message"),
-    [
+def test_other_texts_are_refused() -> None:
+    for field, text, message in [
         ("whole", "x", "whole is 'x'; it must be a whole number."),
         ("whole", "1.5", "whole is '1.5'; it must be a whole number."),
         ("whole", "9" * 5000, "whole is '9999"),
@@ -131,18 +127,15 @@ def test_texts_are_read_by_the_annotation(field: str, text: str, value: object) 
         ("wholes", "", "wholes is ''; it must hold at least one value."),
         ("wholes", "3,3", "wholes is '3,3'; it must hold each value once."),
         ("perhaps", "x", "perhaps is 'x'; it must be a number, or none."),
-    ],
-)
-def test_other_texts_are_refused(field: str, text: str, message: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        parsed(ALL, {field: text})
-    assert str(caught.value).startswith(message)
-    assert len(str(caught.value)) < 160
+    ]:
+        with pytest.raises(ParameterError) as caught:
+            parsed(ALL, {field: text})
+        assert str(caught.value).startswith(message)
+        assert len(str(caught.value)) < 160
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "same"),
-    [
+def test_values_from_python() -> None:
+    for field, value, same in [
         ("whole", np.int64(7), 7),
         ("number", 2, 2.0),
         ("number", np.array(0.5), 0.5),
@@ -152,17 +145,14 @@ def test_other_texts_are_refused(field: str, text: str, message: str) -> None:
         ("wholes", range(1, 4), (1, 2, 3)),
         ("numbers", np.array([0.5, 1]), (0.5, 1.0)),
         ("perhaps", None, None),
-    ],
-)
-def test_values_from_python(field: str, value: object, same: object) -> None:
-    found = getattr(configured(ALL, False, {field: value}), field)
-    assert found == same
-    assert type(found) is type(same)
+    ]:
+        found = getattr(configured(ALL, False, {field: value}), field)
+        assert found == same
+        assert type(found) is type(same)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
+def test_other_values_are_refused() -> None:
+    for field, value, message in [
         ("whole", True, "whole is True; it must be a whole number."),
         ("whole", 2.0, "whole is 2.0; it must be a whole number."),
         ("whole", "7", "whole is '7'; it must be a whole number."),
@@ -177,35 +167,31 @@ def test_values_from_python(field: str, value: object, same: object) -> None:
         ("perhaps", "x", "perhaps is 'x'; it must be a number, or none."),
         ("choice", 3, "choice is 3; it must be one of exact, roo."),
         ("wholse", 3, "setting is 'wholse'; it must be a known one; did you mean whole"),
-    ],
-)
-def test_other_values_are_refused(field: str, value: object, message: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        configured(ALL, False, {field: value})
-    assert str(caught.value).startswith(message)
+    ]:
+        with pytest.raises(ParameterError) as caught:
+            configured(ALL, False, {field: value})
+        assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("name", REPEATABLE)
-def test_every_parameter_can_be_set_and_is_told(
-    name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    experiment = all_experiments()[name]
-    found = parameters_of(experiment)
-    assert set(experiment.effort) <= set(found)
-    assert run(["show", name]) == 0
-    shown = capfd.readouterr().out
-    assert f"{experiment.paper}, {experiment.item}" in shown
-    for field, parameter in found.items():
-        assert parameter.settable, field
-        assert parameter.about.endswith("."), field
-        assert f"  {field} = {text_of(parameter.quick)}" in shown
-    for own, full in ((experiment.quick, True), (experiment.config, False)):
-        texts = {field: text_of(getattr(own, field)) for field in found}
-        assert configured(experiment, full, parsed(experiment, texts)) == own
-        entry = Entry(experiment, None, None, full=full, configuration=asdict(own))
-        different = changed(experiment, asdict(own), full)
-        assert entry.command.count("--set") == len(different)
-        assert set(different) <= set(found)
+def test_every_parameter_can_be_set_and_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    for name in REPEATABLE:
+        experiment = all_experiments()[name]
+        found = parameters_of(experiment)
+        assert set(experiment.effort) <= set(found)
+        assert run(["show", name]) == 0
+        shown = capfd.readouterr().out
+        assert f"{experiment.paper}, {experiment.item}" in shown
+        for field, parameter in found.items():
+            assert parameter.settable, field
+            assert parameter.about.endswith("."), field
+            assert f"  {field} = {text_of(parameter.quick)}" in shown
+        for own, full in ((experiment.quick, True), (experiment.config, False)):
+            texts = {field: text_of(getattr(own, field)) for field in found}
+            assert configured(experiment, full, parsed(experiment, texts)) == own
+            entry = Entry(experiment, None, None, full=full, configuration=asdict(own))
+            different = changed(experiment, asdict(own), full)
+            assert entry.command.count("--set") == len(different)
+            assert set(different) <= set(found)
 
 
 def test_the_command_of_an_entry() -> None:

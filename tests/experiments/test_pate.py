@@ -86,16 +86,6 @@ def test_votes_come_back_as_they_were(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"nonsense", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"format": 3}']
-)
-def test_a_foreign_file_is_no_votes_file(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "votes.json"
-    path.write_bytes(content)
-    with pytest.raises(ParameterError, match="votes is"):
-        load_votes(path)
-
-
 def test_a_damaged_votes_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "votes.json"
     save_votes(small_votes(), path)
@@ -384,6 +374,7 @@ def test_tables_of_a_user_s_votes(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert "from the given file" in record["findings"][0]
 
 
+@pytest.mark.nightly
 @needs_torch
 def test_data_are_asked_for_before_training(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -230,9 +230,8 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
     assert groups[2].counts.tolist() == [[2]]
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "words"),
-    [
+def test_malformed_files_are_one_sentence(tmp_path: Path) -> None:
+    for file, content, words in [
         ("u.data", "1\t3\t4\n", "line 1"),
         ("u.data", "1 3 4 900000001\n", "line 1"),
         ("u.data", "1\t3\t4\t1\n1\t8\t6\t1\n", "line 2"),
@@ -262,16 +261,12 @@ def test_movielens_100k_puts_years_into_the_age_groups(tmp_path: Path) -> None:
         ("movies.dat", "one::First::Drama\n", "line 1"),
         ("movies.dat", "1 First Drama\n", "line 1"),
         ("movies.dat", "1::First::Drama\n1::Second::Comedy\n", "line 2"),
-    ],
-)
-def test_malformed_files_are_one_sentence(
-    tmp_path: Path, file: str, content: str, words: str
-) -> None:
-    make = ml_100k if file.startswith("u.") else ml_1m
-    (make(tmp_path) / file).write_text(content)
-    message = refusal(load_movielens, tmp_path)
-    assert words in message
-    assert file in message
+    ]:
+        make = ml_100k if file.startswith("u.") else ml_1m
+        (make(tmp_path) / file).write_text(content)
+        message = refusal(load_movielens, tmp_path)
+        assert words in message
+        assert file in message
 
 
 def test_a_generated_movielens_folder_agrees_with_a_plain_count(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def exact_delta(epsilon: float, ratio: float) -> mpmath.mpf:
         return first - mpmath.exp(e) * mpmath.erfc((e / r + r / 2) / root) / 2
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.01, 1.0, 5.0, 40.0, 800.0])
 @pytest.mark.parametrize("sigma", [0.02, 0.3, 1.0, 7.0, 60.0])
 def test_delta_to_many_digits(epsilon: float, sigma: float) -> None:
@@ -135,6 +136,7 @@ def test_least_feasible_is_the_neighbouring_float() -> None:
         least_feasible(lambda _: False, 1.0)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 7.3, 30.0])
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (2.5, math.sqrt(2)), (0.7, 0.3)])
 def test_gaussian_curve_is_the_integral(order: float, sigma: float, sensitivity: float) -> None:

@@ -303,17 +303,6 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
         assert page.all("img") == []
 
 
-def test_a_failure_is_shown_where_it_belongs(tmp_path: Path) -> None:
-    broken = Entry(replace(EXAMPLE, name="broken"), None, 0.5, "no optimum <was> found")
-    index = written([entry("agrees"), broken], tmp_path)
-    assert "0.5 s failed" in index.words
-    assert "broken.png" not in index.values("src")
-    page = page_of("broken", tmp_path)
-    assert page.words.count("no optimum <was> found") == 1
-    assert page.all("img") == []
-    assert "no optimum" not in page_of(EXAMPLE.name, tmp_path).words
-
-
 def everywhere(text: str, formula: str) -> list[Entry]:
     """An entry and a failure with a text in every field that a page shows."""
     experiment = replace(
@@ -354,18 +343,6 @@ def test_text_is_escaped_in_every_field(tmp_path: Path) -> None:
         ]
         assert HOSTILE in second.words
         assert "13580237" not in second.words.replace(HOSTILE, "")
-
-
-def test_mathematics_is_mathml() -> None:
-    formula = to_mathml(FORMULA)
-    assert formula.startswith("<math ")
-    assert "<munder><mo>min</mo>" in formula
-    assert "<mfrac>" in formula
-    assert "<munder><mo" in to_mathml(r"\limsup_{n} a_n")
-    assert "<mo>&lt;</mo>" in formula
-    assert "&amp;" not in formula
-    text = to_mathml(r"\text{<img src=x>}").replace("\N{NO-BREAK SPACE}", " ")
-    assert "<mtext>&lt;img src=x&gt;</mtext>" in text
 
 
 def test_every_experiment_s_mathematics_can_be_set() -> None:
@@ -489,14 +466,3 @@ def test_the_search_works_from_a_file(browser: Chrome, folder: Path) -> None:
     assert browser.current_url == (folder / "roo-figure-1.html").as_uri()
     assert requested(browser)
     assert all(address.startswith("file:") for address in requested(browser))
-
-
-def test_hostile_text_is_found_as_text(browser: Chrome, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    index = kept_index(everywhere(HOSTILE, "x")[:1], out)
-    browser.get(index.as_uri())
-    found = sought(browser, "alert(1)")
-    assert len(found) == 2 + len(VERDICTS)
-    assert all(HOSTILE in text for text in found)
-    assert browser.execute_script("return document.querySelectorAll('#search img').length") == 0

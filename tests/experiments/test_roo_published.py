@@ -109,6 +109,7 @@ def test_lower_bound_records() -> None:
         published.lower_bound_records(1e-10, 1000, 1e-6)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("rule", ["journal", "exact", "conference", "roo"])
 @pytest.mark.parametrize(
     ("n", "k", "epsilon", "gamma"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,6 @@ from typing import Any
 
 import pytest
 
-import experiments
 from dpopt import ParameterError
 from experiments import digest, style
 from experiments.catalogue import all_experiments
@@ -280,6 +278,7 @@ def start() -> Iterator[Start]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_run_keeps_what_is_done_and_leaves_no_process(
     tmp_path: Path, start: Start
@@ -327,26 +326,6 @@ def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     for name in NAMES:
         assert json.loads((out / f"{name}.json").read_text())["experiment"] == name
         assert kept_run(name, out)["failure"] is None
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "said"),
-    [
-        ("majority-figure-6", {"epsilon": 0.0}, "epsilon = 0.0: float division by zero."),
-        ("majority-figure-10", {"last_order": 1e300}, "last_order = 1e+300: "),
-        ("prior-figure-2", {"seed": -1}, "seed is -1; it must be a whole number at least 0."),
-        (
-            "majority-tables-1-6-8-10",
-            {"queries": (0,)},
-            "queries is (0,); it must be whole numbers at least 1, separated by commas.",
-        ),
-    ],
-)
-def test_parameters_without_sense_are_refused_in_one_sentence(
-    name: str, settings: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(ParameterError, match=re.escape(said)):
-        experiments.run(name, **settings)
 
 
 def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None:

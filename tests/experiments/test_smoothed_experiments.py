@@ -14,12 +14,12 @@ import pytest
 from dpopt import ParameterError, smoothed
 from experiments.catalogue import named
 from experiments.smoothed import claims, elections, notions, runtime
-from experiments.smoothed.votes import history, pmfs, read, units
+from experiments.smoothed.votes import history, read, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
 FIGURE_1, FIGURE_3 = named("smoothed-figure-1"), named("smoothed-figure-3")
-FIGURE_2, FIGURE_4 = named("smoothed-figure-2-left"), named("smoothed-figure-4")
+FIGURE_2 = named("smoothed-figure-2-left")
 TABLES = notions.run
 CLAIMS = claims.run
 RUNTIME = runtime.run
@@ -165,14 +165,6 @@ def test_votes_of_ones_own(tmp_path: Path) -> None:
         assert log10 == pytest.approx(float(known))
     assert outcome.data == str(path)
     drawn(FIGURE_1, outcome)
-
-
-def test_names_of_distributions() -> None:
-    found = pmfs("DC 2020 0.25", units(), history())
-    assert list(found) == ["DC", "2020", "0.25"]
-    assert found["2020"] == 74216154 / (81268924 + 74216154)
-    assert found["0.25"] == 0.25
-    assert len(pmfs("units history", units(), history())) == 56 + 26
 
 
 def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def test_the_claim_holds_in_exact_rationals() -> None:
         assert exact_ratio(n, drawn, Fraction(1, 2)) ** n <= Fraction(2) ** (4 * drawn)
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(
     ("n", "drawn"), [(8, 1), (8, 2), (8, 4), (8, 6), (8, 7), (8, 8), (30, 2), (3, 1)]
 )
@@ -153,6 +154,7 @@ def test_closed_forms_against_all_outputs(n: int, drawn: int, epsilon: float, m:
     assert guarantee.claimed == pytest.approx(epsilon * drawn / n, rel=1e-15)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("drawn", [1, 2, 3, 6, 20])
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 10.0])
 def test_the_noise_alone(drawn: int, epsilon: float) -> None:
@@ -177,6 +179,7 @@ def test_half_the_records_or_more_make_the_claim_right(epsilon: float) -> None:
         assert noisy_guarantee(NoisyHistogram(n, drawn, epsilon)).holds is True
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("n", [10**3, 10**9])
 @pytest.mark.parametrize(
     ("share", "fails"), [(0.05, 4), (0.2, 5), (0.4, 10), (0.45, 25), (0.49, 80)]

@@ -41,6 +41,7 @@ def closed_profile(
     return found
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0, 40.0, 700.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_test_and_its_dual_are_the_hockey_stick(epsilon: float, seed: int) -> None:

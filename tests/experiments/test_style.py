@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import dpopt
-from dpopt import ParameterError
-from dpopt._figure import STYLES, context, save_figure
+from dpopt._figure import STYLES, save_figure
 from experiments import drawing, style
 
 # What the venues' own style files state: the width of the text, and of a column, in inches.
@@ -54,27 +52,6 @@ def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
     assert b"/CIDFontType2" in content
 
 
-def test_a_context_ends() -> None:
-    before = dict(mpl.rcParams)
-    for known in (style.context, context):
-        with pytest.raises(ZeroDivisionError), known("ieee"):
-            raise ZeroDivisionError
-        assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: style.context("nature").__enter__(),
-        lambda: context("nature").__enter__(),
-        lambda: style.role("hero"),
-    ],
-)
-def test_an_unknown_name_is_refused(call: Callable[[], object]) -> None:
-    with pytest.raises(ParameterError, match="it must be one of"):
-        call()
-
-
 def test_each_role_has_looks_of_its_own() -> None:
     roles = list(style.ROLES.values())
     for look in ("colour", "marker", "hatch"):
@@ -83,16 +60,6 @@ def test_each_role_has_looks_of_its_own() -> None:
     for role in roles:
         Figure().subplots().plot([0, 1], [0, 1], **role.line)
         Figure().subplots().bar([0], [1], **role.bar)
-
-
-def test_panels_are_lettered() -> None:
-    figure, axes = style.figure(1, 2)
-    axes[0, 0].set_title("m = 3")
-    style.letter(list(axes.flat))
-    assert [panel.get_title() for panel in figure.axes] == ["(a) m = 3", "(b)"]
-    alone = style.figure()[1][0, 0]
-    style.letter([alone])
-    assert alone.get_title() == ""
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

@@ -441,24 +441,3 @@ def test_another_example_has_nothing_printed() -> None:
     assert [c.verdict for c in changed.comparisons] == ["not comparable"]
     assert not [line for line in changed.findings if "cut off" in line]
     assert [line for line in outcome_of("example 1").findings if "cut off" in line]
-
-
-def test_where_no_public_prior_is_needed_is_counted() -> None:
-    largest = {"uniform": (0.2, 0.3), "minimax": (0.4, 0.3)}
-    rows = [
-        {"epsilon": epsilon, "method": method, "largest": value}
-        for epsilon in (4.0, 8.0)
-        for method, values in largest.items()
-        for value in values
-    ]
-    (one,) = grouped.seen(Table.of("t", rows[:4]), "age groups")
-    assert one.endswith("a smaller largest TV than Algorithm 1 in 1 of 2 age groups.")
-    _, two = grouped.seen(Table.of("t", rows), "age groups")
-    assert two.endswith("in 1 of 2 age groups at epsilon = 8.")
-
-
-def test_another_data_set_has_statements_of_its_own() -> None:
-    votes = outcome_of("votes")
-    other = pate.comparisons(votes.tables, "fashion-mnist")
-    assert all(c.claim.startswith("fashion-mnist: ") for c in other)
-    assert not {c.identifier for c in other} & {c.identifier for c in votes.comparisons}

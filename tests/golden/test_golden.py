@@ -22,16 +22,31 @@ QUICK_ITEMS = (
     *("prior-digits", "prior-example-1", "prior-figure-2", "prior-figure-4"),
     *("roo-figure-1", "roo-program", "smoothed-figure-1", "smoothed-claims", "workload-worst"),
 )
+# Names of cases that are no slow ones, by what stands before the first "/".
+SUBJECTS = {
+    subject: [name for name in CASES if name.startswith(f"{subject}/") and not CASES[name].slow]
+    for subject in dict.fromkeys(name.partition("/")[0] for name in CASES)
+}
+
+
+def told(name: str) -> list[str]:
+    """What moved of a case."""
+    found = json.loads(json.dumps(numbers_of(CASES[name])))
+    return [f"{name}: {line}" for line in moved(KEPT[name], found, CASES[name].tolerance)]
 
 
 @pytest.mark.every_case
-@pytest.mark.slow_after(40)
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.nightly] * c.slow) for n, c in CASES.items()]
-)
-def test_a_value(name: str) -> None:
-    found = json.loads(json.dumps(numbers_of(CASES[name])))
-    assert not list(moved(KEPT[name], found, CASES[name].tolerance))
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_values(subject: str) -> None:
+    assert [line for name in SUBJECTS[subject] for line in told(name)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.slow])
+def test_a_slow_value(name: str) -> None:
+    assert told(name) == []
 
 
 @pytest.mark.every_case
@@ -46,29 +61,3 @@ def test_nothing_is_kept_of_what_is_gone() -> None:
     assert KEPT.keys() == CASES.keys()
     items = {name.partition(" | ")[0] for name in KEPT_TABLES}
     assert items == {name for name, each in all_experiments().items() if each.repeatable}
-
-
-KNOWN = {"value": 0.5, "bound": 0.5, "gap": 1e-13, "private": True, "gamma": [0.0, 1.0]}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"value": 0.5 + 1e-8, "bound": 0.5 + 1e-8},
-        {"bound": 0.5 + 1e-8, "gap": 1e-8},
-        {"bound": 0.5 + 1e-8},
-        {"gap": -1e-8, "bound": 0.5 - 1e-8},
-        {"gap": None, "bound": None},
-        {"private": False},
-        {"gamma": [0.0, 0.999]},
-        {"gamma": [0.0]},
-        {"argmax": [1]},
-    ],
-)
-def test_what_moved_is_told(wrong: dict[str, object]) -> None:
-    assert list(moved(KNOWN, {**KNOWN, **wrong}, 1e-9))
-
-
-def test_what_moved_within_limits_is_not() -> None:
-    found = {"value": 0.5 + 1e-11, "bound": 0.5 + 1e-11, "gap": 0.0, "gamma": [1e-8, 1.0]}
-    assert not list(moved(KNOWN, {**KNOWN, **found}, 1e-9))

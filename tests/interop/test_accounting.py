@@ -80,6 +80,7 @@ def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
     return float(Fraction(total, pair.scale**folds * ratio.denominator))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> None:
     found = random_kernel(seed, 2 + seed % 4, 2 + seed % 5)

@@ -58,6 +58,7 @@ def test_users_counts_follow_their_labels() -> None:
         assert sure.release(public_prior.draw_own_category(other, LABELS)) == ["a", "c"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "code"),

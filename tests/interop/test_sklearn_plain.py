@@ -23,7 +23,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone  # pyright: ignor
 from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 from sklearn.dummy import DummyClassifier  # pyright: ignore[reportMissingImports]
 from sklearn.frozen import FrozenEstimator  # pyright: ignore[reportMissingImports]
-from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 from sklearn.model_selection import GridSearchCV  # pyright: ignore[reportMissingImports]
 from sklearn.naive_bayes import GaussianNB  # pyright: ignore[reportMissingImports]
 from sklearn.pipeline import make_pipeline  # pyright: ignore[reportMissingImports]
@@ -80,21 +79,6 @@ def test_labels_follow_the_ladder() -> None:
     assert fitted.queries_ == 20_000
 
 
-def test_private_voters_over_three_classes_follow_their_kernel() -> None:
-    voters = fruit(3, 2, 0)
-    given = {"teachers": "private", "epsilon": 0.5, "allowance": 2.0, "trained_once": False}
-    fitted = PrivateVotingClassifier(voters, **given).fit()
-    design = fitted.design_
-    assert isinstance(design.setting, Multiclass)
-    assert design.setting.rule == "optimal"
-    pmf = design.kernel[design.setting.domain.variables_of(np.array([[3, 2, 0]]))[0]]
-    drawn = fitted.predict(np.zeros((20_000, 1)))
-    observed = np.array([np.count_nonzero(drawn == name) for name in FRUIT])
-    assert observed[pmf == 0].sum() == 0
-    assert chisquare(observed[pmf > 0], pmf[pmf > 0] * 20_000).pvalue > ALARM
-    assert fitted.predict(np.zeros((1, 1))).dtype == fitted.classes_.dtype
-
-
 @pytest.mark.parametrize(
     ("voters", "rule", "kind", "chosen"),
     [
@@ -136,15 +120,6 @@ def test_parts_are_disjoint_and_depend_on_places_alone() -> None:
     third = plain(**given).fit(changed, y)
     pairs = zip(first.estimators_, third.estimators_, strict=True)
     assert sum(not np.array_equal(one.rows_, two.rows_) for one, two in pairs) == 1
-
-
-def test_a_part_of_one_class_votes_for_it() -> None:
-    X, y = np.zeros((3, 1)), np.array(["plum"] * 3)
-    fitted = plain(estimator=LogisticRegression(), n_estimators=3, classes=FRUIT, epsilon=30.0).fit(
-        X, y
-    )
-    assert fitted.classes_.tolist() == sorted(FRUIT)
-    assert fitted.predict(np.zeros((5, 1))).tolist() == ["plum"] * 5
 
 
 def test_teachers_that_lack_a_class() -> None:

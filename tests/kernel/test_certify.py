@@ -535,15 +535,6 @@ def test_a_first_line_that_may_be_a_distribution_is_refused(tmp_path: Path) -> N
     assert dpopt.certify(path).upper == 0.0
 
 
-def test_what_was_moved_is_said() -> None:
-    before = dpopt.design(Kernel("absolute", 1.0, graph="path", inputs=4))
-    found = dpopt.certify(before.kernel, 0.9, graph="path", tolerance=0.5)
-    distances = np.abs(found.kernel - before.kernel).sum(axis=1) / 2
-    assert found.moved == pytest.approx(distances.max(), abs=1e-12)
-    # Nothing is claimed of other kernels.
-    assert (found.value, found.bound) == (0.0, None)
-
-
 def test_what_a_setting_leaves_no_place_for() -> None:
     setting = Kernel.example()
     for name, value in {"epsilon": 1.0, "delta": 0.1, "graph": "path", "constraints": []}.items():

@@ -79,37 +79,6 @@ def test_extreme_epsilons_on_a_path(epsilon: float) -> None:
     assert sure(found.certificate).slack >= 0
 
 
-GRAPHS = {
-    "path": [(x, x + 1) for x in range(11)],
-    "tree": [
-        (0, 1),
-        (1, 2),
-        (1, 3),
-        (3, 4),
-        (3, 5),
-        (5, 6),
-        (5, 7),
-        (0, 8),
-        (8, 9),
-        (9, 10),
-        (9, 11),
-    ],
-    "two parts": [
-        (0, 1),
-        (1, 2),
-        (2, 3),
-        (4, 5),
-        (5, 6),
-        (5, 7),
-        (7, 8),
-        (8, 9),
-        (9, 10),
-        (10, 11),
-    ],
-    "cycle": [(x, (x + 1) % 12) for x in range(12)],
-}
-
-
 @pytest.mark.slow
 def test_entries_below_the_solvers_tolerance_are_raised_to_what_their_neighbours_ask() -> None:
     """On a cycle of 60, what is told far from the input is e^-30; repair costs next to nothing."""

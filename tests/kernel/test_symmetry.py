@@ -223,6 +223,7 @@ def judge(found: Any, edges: list[Any]) -> None:
 # Orbits
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("shape", [(2, 2, 2), (3, 3), (2, 3, 2), (2, 2, 3, 3), (5,), (2, 1, 4)])
 @pytest.mark.parametrize("graph", ["hamming", "complete"])
 def test_orbits_of_words_by_search(shape: tuple[int, ...], graph: str) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import dpopt
 from dpopt import BudgetError, Guarantee, Ledger, ParameterError
-from dpopt.ledger import Entry, _connected
+from dpopt.ledger import Entry
 from tests.cli.running import run
 
 TENTH = Guarantee(0.1)
@@ -57,16 +57,6 @@ def test_copies_and_pickles_are_of_the_same_file(name: str, path: Path) -> None:
         charge(ledger)
     assert again.total("May") == ledger.total("May")
     assert ledger.entries("May")[1].guarantee == Guarantee(0.25)
-
-
-def test_the_database_waits_for_the_disk(path: Path) -> None:
-    """EXTRA is 3; on macOS, fullfsync is what waits for more than the drive's memory."""
-    Ledger(path)
-    with closing(_connected(path, "rw")) as db:
-        settings = [
-            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")
-        ]
-    assert settings == [3, 1]
 
 
 def test_what_is_no_database_is_not_kept_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +181,6 @@ def test_what_is_released_is_described_by_its_kind_and_its_proof(path: Path) -> 
     assert proof is not None
     said = [Ledger(path).charge(of).what for of in (own, design)]
     assert said == ["Own", f"majority, certificate {proof.digest[:16]}"]
-
-
-def test_the_longest_texts_are_kept_whole(path: Path) -> None:
-    entry = charge(Ledger(path), dataset="d" * 200, what="x" * 1000)
-    assert (entry.dataset, entry.what) == ("d" * 200, "x" * 1000)
-    assert Ledger(path).entries() == [entry]
 
 
 def test_another_budget_is_refused(path: Path) -> None:

@@ -13,6 +13,7 @@ from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from tests.lp.zoo import ZOO, random_program
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", ZOO, ids=lambda case: case.name)
 def test_programs_with_an_optimum_are_neither(case: object) -> None:
     model = case.build().assemble()  # type: ignore[attr-defined]

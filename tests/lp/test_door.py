@@ -221,9 +221,8 @@ X: Any = cp.Variable(2, name="x")
 NO_VALUE = cp.Parameter(name="price")
 
 
-@pytest.mark.parametrize(
-    ("problem", "words"),
-    [
+def test_what_is_refused() -> None:
+    for problem, words in [
         (cp.Problem(cp.Minimize(NO_VALUE * cp.sum(X)), [X >= 0]), "'price' has no value"),
         (cp.Problem(cp.Minimize(cp.Variable(boolean=True))), "integer or boolean"),
         (cp.Problem(cp.Minimize(X[0]), [cp.FiniteSet(X[0], [1, 2])]), "finite sets"),
@@ -234,11 +233,9 @@ NO_VALUE = cp.Parameter(name="price")
         (cp.Problem(cp.Minimize(X[0]), [cp.norm(X) <= 1]), "a cone.*problem.solve().*certify"),
         (cp.Problem(cp.Minimize(cp.sum_squares(X))), "not linear.*problem.solve().*certify"),
         (cp.Problem(cp.Minimize(cp.exp(X[0]))), "not linear.*problem.solve().*certify"),
-    ],
-)
-def test_what_is_refused(problem: cp.Problem, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        solve(problem)
+    ]:
+        with pytest.raises(ParameterError, match=words):
+            solve(problem)
 
 
 def test_parameters_are_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,20 +309,6 @@ def test_a_family_over_an_expression_with_an_offset() -> None:
     # |2 x - 1|_1 <= 1 over four entries, two of them equal: 2 |2 x01 - 1| <= 1, the others 1/2.
     assert solution["x"][0, 1] == pytest.approx(0.75)
     assert solution.objective == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize(
-    ("families", "words"),
-    [
-        ([1], "families is"),
-        ({"a": (X, 3)}, "pairs"),
-        ({"a": (cp.norm(X), simplex_oracle)}, "'a' is over"),
-        ({"a": (cp.Variable(2, name="other"), simplex_oracle)}, "over other, which stands in no"),
-    ],
-)
-def test_families_that_are_none(families: Any, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
-        solve(cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0]), families=families)
 
 
 @pytest.mark.parametrize(

@@ -257,12 +257,12 @@ def test_after_a_false_claim_the_next_way_answers(status: Status) -> None:
     assert solve(budget(), scripted(said(None, status=status), RIGHT)).objective == 1.5
 
 
-@pytest.mark.parametrize("name", ["highs", "cvxpy:HIGHS", "script"])
-@pytest.mark.parametrize("status", list(Status)[2:])
-def test_the_remedy_is_another_backend_that_exists(name: str, status: Status) -> None:
-    found = re.findall(r"backend='([^']*)'", advice(status, name))
-    assert name not in found
-    assert [get_backend(other).name for other in found] == found
+def test_the_remedy_is_another_backend_that_exists() -> None:
+    for status in list(Status)[2:]:
+        for name in ["highs", "cvxpy:HIGHS", "script"]:
+            found = re.findall(r"backend='([^']*)'", advice(status, name))
+            assert name not in found
+            assert [get_backend(other).name for other in found] == found
 
 
 # Of objective 1.5 - 3e-7: poor, and within a thousand times the gap that is wanted.

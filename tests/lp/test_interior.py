@@ -7,11 +7,10 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import ParameterError, Problem, ProgressEvent, majority, reporting, solve
+from dpopt import Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.interior import Interior
-from tests.lp.zoo import disc
 
 INTERIOR = Highs(rounds="interior")
 
@@ -126,18 +125,6 @@ def test_the_method_bounds_a_program_by_hand() -> None:
     assert method.state.x == pytest.approx([0.5, 0.5], abs=1e-6)
 
 
-def test_a_point_outside_is_refused() -> None:
-    problem, _ = packing(2)
-    with pytest.raises(ParameterError, match="inside"):
-        problem.set_inside({"x": 2.0}, slack=1.0)
-    with pytest.raises(ParameterError, match="name all variables"):
-        problem.set_inside({}, slack=1.0)
-    with pytest.raises(ParameterError, match="slack"):
-        problem.set_inside({"x": 0.0}, slack=0.0)
-    with pytest.raises(ParameterError, match="stop_at_gap"):
-        solve(problem, stop_at_gap=-1.0)
-
-
 @pytest.mark.slow
 def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     """Each is a row that every private noise function keeps, such as subsampling's."""
@@ -153,10 +140,3 @@ def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     bare.maximise({"gamma": majority.surrogate_weights(301).values})
     bare.add_family("corners", majority.CornerOracle(setting), over="gamma")
     assert solve(problem).objective == pytest.approx(solve(bare).objective, abs=1e-9)
-
-
-def test_what_gives_no_rows_is_refused() -> None:
-    problem = Problem("disc")
-    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
-    with pytest.raises(ParameterError, match="first is 3; it must be a function"):
-        problem.add_family("disc", disc, first=3)  # pyright: ignore[reportArgumentType]

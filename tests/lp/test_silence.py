@@ -46,6 +46,7 @@ problem.maximise({"x": [1.0, 2.0, 3.0]})
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 def test_no_way_to_highs_writes_to_standard_output(route: str) -> None:

@@ -63,6 +63,7 @@ def test_known_answer_bound_and_duals(case: Case, backend: str | Highs) -> None:
         sign_of_limits(problem, solution, block)
 
 
+@pytest.mark.sample(8)
 @CASES
 def test_interior_point_solver_through_cvxpy(case: Case) -> None:
     problem, solution = case.build(), solved(case, "cvxpy:CLARABEL")

@@ -76,6 +76,7 @@ def vertices(classes: int, ratio: Fraction, delta: Fraction) -> set[Pair]:
     return found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("classes", [2, 3, 4])
 @pytest.mark.parametrize("ratio", [Fraction(11, 10), Fraction(2), Fraction(20)])
 def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> None:
@@ -84,6 +85,7 @@ def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> No
     assert set(found) == vertices(classes, ratio, ZERO)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "ratio", "delta"),

@@ -89,6 +89,7 @@ def test_specified(sensitivity: int, loss: Any, epsilon: float, delta: float, va
     assert design.bound.how == "proved"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0, 9.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1, 0.4])
 def test_sensitivity_one(epsilon: float, delta: float) -> None:
@@ -130,6 +131,7 @@ def check(design: Any) -> None:
     assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     ("sensitivity", "epsilon", "delta"),
@@ -151,6 +153,7 @@ def random_setting(seed: int, most: float) -> Noise:
             return Noise(sensitivity, epsilon, delta, loss)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_small(seed: int) -> None:
     check(dpopt.design(random_setting(seed, 60)))

@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
 over_notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-# Most of the time of all: what they call is called by the tests of the mechanisms, too.
-LONG = ("noise", "smoothed", "votes", "workload")
+# The others run at night: CI runs the cells of all where it builds the site.
+BY_DAY = ("majority", "proofs", "public_prior")
 
 LESSONS: dict[str, tuple[str, ...]] = {
     "kernel": (
@@ -124,7 +124,10 @@ def code(path: Path) -> list[str]:
 @pytest.mark.filterwarnings("ignore", f"error:::{OURS}")
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, id=p.stem, marks=[pytest.mark.nightly] * (p.stem in LONG)) for p in NOTEBOOKS],
+    [
+        pytest.param(p, id=p.stem, marks=[pytest.mark.nightly] * (p.stem not in BY_DAY))
+        for p in NOTEBOOKS
+    ],
 )
 def test_notebooks_run(
     path: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,7 @@ def excess(K: npt.NDArray[np.float64], epsilon: float, pairs: npt.NDArray[np.int
     return float(np.max(np.sum(np.maximum(K[first] - math.exp(epsilon) * K[second], 0), axis=1)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("delta", [1e-3, 0.2, 1.0])
 def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
@@ -51,6 +52,7 @@ def test_randomised_response_with_delta(epsilon: float, delta: float) -> None:
     assert solution.objective == pytest.approx(min(best, 1.0), abs=1e-9)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize(
     ("graph", "shape"),
@@ -120,9 +122,6 @@ def test_parameters_are_disciplined_and_change() -> None:
     epsilon.value = None
     with pytest.raises(ParameterError, match="epsilon.*has no value"):
         solve(problem)
-
-
-K3 = cp.Variable((3, 3), name="K")
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", None])

@@ -140,6 +140,7 @@ def test_a_v_shape_has_its_maximum_at_an_end(levels, pair, data):
     assert_logs_close(found.log_value, exact_logs(values, *pair).max())
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(("low", "high"), [
     (0.0553, 0.7714), (0.4999, 0.5), (1e-6, 0.9999), (0.2, 0.20001), (1e-30, 1.0 - 2.0**-50),
     (0.0, 0.3), (0.5, 1.0), (0.3, 0.3),
@@ -160,6 +161,7 @@ def test_exponential_values_have_a_closed_form(low, high, slope, ones):
     assert error <= allowance(n, float(expected)) + 2.0**-52 * abs(slope) * n
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("share", [0.0553, 0.5, 0.7714, 1e-9])
 @pytest.mark.parametrize("ones", [0, 1, 15, 30000, 250123, 385700, 499990, 500000])
 def test_one_cell_is_the_binomial_probability(share, ones):

@@ -84,6 +84,7 @@ def test_gains_are_the_steps_of_the_definition(epsilon: float) -> None:
                 assert log_of(sums[t + 1]) <= covers[t] + 1e-12
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("whole", "epsilon"), [(0, 0.0), (512, 0.3), (0, 1.5), (512, 6.0)])
 def test_averages_against_the_definition(
@@ -101,6 +102,7 @@ def test_averages_against_the_definition(
                 assert found == exact or abs(found - exact) < 1e-12, (n, drawn, size, held)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "drawn", "size", "held", "epsilon"),

@@ -20,6 +20,7 @@ from dpopt.prob.histograms import (
 from tests import oracles
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("n", "m"), list(product((0, 1, 2, 5, 9), (1, 2, 3, 4, 5))))
 def test_all_histograms_in_lexicographic_order(n: int, m: int) -> None:
     table = histograms(n, m)

@@ -16,9 +16,8 @@ def is_mixture(point: np.ndarray, others: np.ndarray) -> bool:
     return bool(found.status == 0)
 
 
-@pytest.mark.parametrize(
-    ("distributions", "vertices"),
-    [
+def test_known_shapes() -> None:
+    for distributions, vertices in [
         ([[0.3, 0.7]], [0]),
         ([[0.3, 0.7], [0.3, 0.7]], [0]),
         ([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]], [0, 2]),
@@ -30,14 +29,12 @@ def is_mixture(point: np.ndarray, others: np.ndarray) -> bool:
         ([[1 / 3, 1 / 3, 1 / 3], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]], [1, 2, 3]),
         ([[0.5, 0.5, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [1, 2, 3]),
         ([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]], [0, 1, 2, 3]),
-    ],
-)
-def test_known_shapes(distributions: list, vertices: list[int]) -> None:
-    found = hull_vertices(distributions)
-    assert found.tolist() == vertices
-    reduced = distribution_reduction(distributions)
-    assert np.allclose(reduced, np.array(distributions, float)[vertices], rtol=1e-15)
-    assert not reduced.flags.writeable
+    ]:
+        found = hull_vertices(distributions)
+        assert found.tolist() == vertices
+        reduced = distribution_reduction(distributions)
+        assert np.allclose(reduced, np.array(distributions, float)[vertices], rtol=1e-15)
+        assert not reduced.flags.writeable
 
 
 @pytest.mark.parametrize(("count", "categories", "seed"), [(12, 3, 0), (30, 4, 1), (25, 5, 2)])

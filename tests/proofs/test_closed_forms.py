@@ -278,6 +278,7 @@ def changes(polynomial: fmpq_poly, x: int) -> int:
     return sum(a != b for a, b in pairwise(signs))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_roots_are_as_many_as_sturm_s_theorem_says(seed: int) -> None:
     rng = random.Random(seed)

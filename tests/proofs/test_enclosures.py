@@ -64,6 +64,7 @@ def exponentials(monkeypatch: pytest.MonkeyPatch, known: Mapping[int, verify.Bet
     monkeypatch.setattr(verify, "exp", lambda x, *_: known[int(x)])
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("setting", AFFINE, ids=repr)
 def test_a_row_has_the_ends_of_what_is_enclosed(setting: Any) -> None:
     low, wide, high = (program_of(setting, r) for r in ((LOW,) * 2, (LOW, HIGH), (HIGH,) * 2))
@@ -98,6 +99,7 @@ def test_a_mollifier_s_limits_are_enclosed(monkeypatch: pytest.MonkeyPatch) -> N
         assert (below.terms, below.limit) == ({("r", j): -1}, (-a / LOW, -a / HIGH))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("setting", VOTES, ids=repr)
 @pytest.mark.parametrize("width", [Fraction(0), Fraction(1, 64)])
 @pytest.mark.parametrize("wide", ["voters", "budget", "both"])
@@ -182,6 +184,7 @@ def chances_of_three(counts: tuple[int, ...], units: Any = UNITS) -> list[Fracti
     return [Fraction(known[n], 105) for n in counts]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("units", [UNITS, RARE], ids=["plurality", "rarest"])
 @pytest.mark.parametrize(
     ("ratio", "width"),

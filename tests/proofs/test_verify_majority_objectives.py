@@ -154,6 +154,7 @@ def test_a_largest_error_is_enclosed(name: str) -> None:
 BETWEEN = "uniform:0.1,0.3,0.6,0.9"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("prior", "at", "voters"),
     [
@@ -198,17 +199,14 @@ def test_rows_of_an_error_enclose_those_over_all_votes(prior: str, at: Any, vote
         assert 0 <= found - most <= Fraction(10 * 5, unit)
 
 
-@pytest.mark.parametrize(
-    ("prior", "at", "sign"),
-    [
+def test_errors_without_a_row() -> None:
+    for prior, at, sign in [
         *((f"common-{BETWEEN}", p, 1) for p in (0.09, 0.31, 0.59, 0.91, -1, None)),
         *((BETWEEN, j, 1) for j in (-1, 6, 0.5, None)),
         *((BETWEEN, 0, sign) for sign in (0, 2, None)),
-    ],
-)
-def test_errors_without_a_row(prior: str, at: Any, sign: Any) -> None:
-    with pytest.raises(verify.Malformed):
-        verify.LargestError({"voters": 5, "prior": prior}).row(("error", at, sign))
+    ]:
+        with pytest.raises(verify.Malformed):
+            verify.LargestError({"voters": 5, "prior": prior}).row(("error", at, sign))
 
 
 @pytest.mark.parametrize("prior", ["point:0.1,0.2", "samples:3x5:0123456789abcdef"])

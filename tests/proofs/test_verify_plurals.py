@@ -248,9 +248,8 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
     assert float(missed) == pytest.approx(float(excess), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
+def test_a_row_that_is_none_is_refused() -> None:
+    for kind, name in [
         ("plurality", ("privacy", 0, 6, 2, 2)),
         ("plurality", ("privacy", 99, 6, 1, 5)),
         ("plurality", ("privacy", -1, 6, 1, 5)),
@@ -263,15 +262,13 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
         ("multiclass", ("corner", 0, (1, 0, 0), (4, 0, 0))),
         ("multiclass", ("corner", 1, (1, 0, 0), (4, 0))),
         ("multiclass", ("privacy", 1, (1, 0, 0), (4, 0, 0))),
-    ],
-)
-def test_a_row_that_is_none_is_refused(kind: str, name: verify.Name) -> None:
-    found = {
-        "plurality": dpopt.design(dpopt.Plurality(6, 3, 1.0)),
-        "multiclass": dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
-    }
-    with pytest.raises(verify.Malformed):
-        displayed(found[kind]).row(name)
+    ]:
+        found = {
+            "plurality": dpopt.design(dpopt.Plurality(6, 3, 1.0)),
+            "multiclass": dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
+        }
+        with pytest.raises(verify.Malformed):
+            displayed(found[kind]).row(name)
 
 
 def test_neighbours_are_those_of_the_package() -> None:

@@ -121,6 +121,7 @@ def uniform_by_inversion(k: int, points: list[Fraction]) -> list[Fraction]:
     return found
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("k", "ends"),
     [

@@ -38,6 +38,7 @@ def priors() -> st.SearchStrategy[list[float]]:
     return st.one_of(masses, free).map(lambda values: [v / math.fsum(values) for v in values])
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("n", [2, 3, 5, 12, 40])
 def test_equals_the_printed_recursion(n: int, epsilon: float) -> None:
@@ -63,6 +64,7 @@ def test_example_1_of_the_paper() -> None:
     assert uniform.gamma_tv == pytest.approx(0.1192, abs=5e-5)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 77])
 def test_uniform_prior_gives_randomised_response(n: int, maker: Maker) -> None:

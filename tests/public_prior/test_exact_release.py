@@ -59,6 +59,7 @@ def probabilities(kernel: Design) -> list[list[Fraction]]:
     return [[Fraction(weight, total) for weight in row] for row in weights_of(kernel)]
 
 
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 16.0, 100.0, 600.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
@@ -99,10 +100,6 @@ def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, nam
     assert moved <= kernel.drift < 1e-11
     # The masses are rounded to the bits of the weights first: less than one unit each.
     assert kernel.drift - moved <= Fraction(5 * len(q), 1 << kernel.table.bits)
-
-
-def decided(rows: verify.Layers, epsilon: float) -> verify.Verdict:
-    return verify.decide_layers(rows, verify.growth(Fraction(epsilon)))[0]
 
 
 def layers(
@@ -195,6 +192,7 @@ def layers_of(rows: verify.Layers, i: int) -> tuple[int, int, int]:
     return base, (1 << rows.bits) - base - rows.e[i], shares
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
@@ -247,6 +245,7 @@ def test_releases_follow_the_rows(maker: Maker) -> None:
         check_pmf(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_releases_from_counts_follow_pk(maker: Maker) -> None:

@@ -106,6 +106,7 @@ def test_diagonal_is_that_of_successive_programs(q: list[float], epsilon: float)
     ).diagonal == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 12.0])
 @pytest.mark.parametrize("n", [2, 7, 60])
 def test_matrix_is_the_formula(n: int, epsilon: float) -> None:

@@ -181,15 +181,6 @@ def test_users_with_the_distribution_of_the_prior_lose_nothing() -> None:
     assert population_kernel(PRIOR, 1.0, PRIOR).value == pytest.approx(0.0, abs=1e-9)
 
 
-def test_weights_are_counts_of_users() -> None:
-    pmfs = users(37, PRIOR.size, 3)
-    repeated = population_kernel(PRIOR, 1.0, pmfs[[0, 0, 1, 2, 2, 2]])
-    weighted = population_kernel(PRIOR, 1.0, pmfs, [2, 1, 3])
-    assert repeated.value == pytest.approx(weighted.value, abs=1e-9)
-    without = population_kernel(PRIOR, 1.0, pmfs, [2, 1, 0])
-    assert without.value == pytest.approx(population_kernel(PRIOR, 1.0, pmfs[:2], [2, 1]).value)
-
-
 def test_apply_on_users_it_was_not_designed_for() -> None:
     pmfs, others = users(38, PRIOR.size, 40), users(39, PRIOR.size, 300)
     found = population_kernel(PRIOR, 1.0, pmfs)

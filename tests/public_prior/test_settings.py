@@ -119,6 +119,7 @@ def test_mollified_labels_follow_the_projection(tmp_path: Path) -> None:
     assert load(tmp_path / "pmf.json").table == found.table
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("q", [(0.05, 0.1, 0.15, 0.2, 0.5), (0.1, 0.2, 0.7), (0.02, 0.48, 0.5)])
 def test_a_sampler_that_is_not_linear_can_be_better(q: tuple[float, ...], epsilon: float) -> None:

@@ -52,6 +52,7 @@ def test_reference_values() -> None:
     assert diagonal_bounds(REFERENCE, 1.0)[0] == pytest.approx(0.125160997998, abs=1e-12)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
 def test_worst_distribution_is_a_point_mass_and_algorithm_one_attains_gamma(
@@ -89,6 +90,7 @@ def test_no_kernel_has_a_diagonal_above_the_bounds(epsilon: float) -> None:
         assert 1 - bounds.min() == pytest.approx(minimax_utility(q, epsilon), abs=1e-14)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 16.0, 100.0])
 @pytest.mark.parametrize("least", [1e-9, 1e-3, 0.3])
 def test_sixty_digits_give_the_same(least: float, epsilon: float) -> None:

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from dpopt.privacy.saved import seal
-from tests.robustness.commands import WORDS, baselines, files
+from tests.robustness.commands import WORDS, baselines, files, options
 from tests.robustness.entries import KEPT, Entry, fault
-from tests.robustness.test_cli_fuzz import mixed
 from tests.robustness.test_saved_files import (
     QUICK,
     WRONG,
@@ -41,6 +40,20 @@ HOSTILE = (
     *(*WRONG, 1000, 1e-320, 2**53 + 1, 10**18, "1e300000000", "1e-300000000", "1e308", "0x1p99999"),
     *("9" * 2000, "-0", "1_0", "١", " 1", [0, 0], [[0, 0]], [[1, 0]], {"epsilon": 1000}),
 )
+
+
+def mixed(rng: random.Random, name: str, words: list[str], hostile: tuple[str, ...]) -> list[str]:
+    """Return arguments of which one to four were removed, replaced or added."""
+    found, written = list(words), [option.opts[0] for option in options(name)]
+    for _ in range(rng.randint(1, 4)):
+        change = rng.random()
+        if change < 0.2 and found:
+            found.pop(rng.randrange(len(found)))
+        elif change < 0.6 and found:
+            found[rng.randrange(len(found))] = rng.choice(hostile)
+        else:
+            found += [rng.choice([*written, "--x"]), rng.choice(hostile)]
+    return found
 
 
 class Fuzz:

@@ -56,6 +56,7 @@ def test_lower_bound_of_large_settings() -> None:
     assert 0 < accuracy.lower_bound(roo.RooSetting(10, 3, 600.0)).value < 1e-250
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("rule", roo.RULES)
 @pytest.mark.parametrize(
     ("n", "k", "epsilon"), [(7, 3, 0.3), (9, 2, 0.1), (5, 4, 0.8), (2, 4, 1.0)]
@@ -82,6 +83,7 @@ PMFS = [
 ]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("rule", ["exact", "journal", "conference", "roo"])
 @pytest.mark.parametrize(("n", "k", "epsilon", "p"), PMFS)
 def test_expected_output_is_that_of_all_outcomes(

@@ -64,6 +64,7 @@ def check(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) 
     return audit
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_settings_are_audited_like_all_neighbours(seed: int) -> None:
     rng = np.random.default_rng([11, seed])

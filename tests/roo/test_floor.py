@@ -75,6 +75,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("n", "k", "epsilon"), [*CASES, (20, 4, 0.1)])
 def test_no_larger_rate_is_private(n: int, k: int, epsilon: float) -> None:
     sampler = dpopt.design(dpopt.SmoothFloor(n, k, epsilon))

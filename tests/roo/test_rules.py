@@ -54,6 +54,7 @@ def by_the_paper(n: int, k: int, epsilon: float, *, conference: bool) -> list[fl
     return q
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
 @pytest.mark.parametrize("n", [5, 12, 20, 49])
 def test_published_rules_are_the_papers_algorithms(n: int, k: int) -> None:

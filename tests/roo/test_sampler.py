@@ -40,6 +40,7 @@ def check_pmf(categories: Sequence[object], pmf: np.ndarray) -> None:
     assert chisquare([found[i] for i in range(pmf.size)], expected).pvalue > FALSE_ALARM
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon", "counts"), DATA)
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -53,32 +54,6 @@ def test_draws_of_the_system_follow_the_distribution(
     check_pmf([sampler.release(data) for _ in range(DRAWS)], pmf)
     weights = sampler.setting.output_weights(sampler.table, data)
     assert pmf == pytest.approx([float(Fraction(w, sum(weights))) for w in weights], rel=1e-15)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_the_check_of_distributions_sees_a_wrong_one() -> None:
-    sampler = dpopt.design(dpopt.RevealOrObscure(6, 3, 0.8))
-    categories = [sampler.release({0: 4, 2: 2}) for _ in range(DRAWS)]
-    right = sampler.output_distribution([4, 0, 2])
-    wrong = right + np.array([-0.06, 0.0, 0.06])
-    check_pmf(categories, right)
-    with pytest.raises(AssertionError):
-        check_pmf(categories, wrong)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_simulations_follow_the_distribution_and_repeat(name: str) -> None:
-    sampler, counts = SAMPLERS[name](8, 3, 0.6), [1, 7, 0]
-    runs = []
-    for draws in (DRAWS, 500):
-        rng = np.random.default_rng(11)
-        data = roo.Tally.of_counts(counts, 3)
-        runs.append([sampler.simulate(data, rng) for _ in range(draws)])
-    assert runs[0][:500] == runs[1]
-    check_pmf(runs[0], sampler.output_distribution(counts))
 
 
 @pytest.mark.slow

@@ -54,9 +54,8 @@ def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None
     assert not found.counts.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("text", "labels", "expected"),
-    [
+def test_csv_text_is_read_as_the_labels_are(tmp_path: Path) -> None:
+    for text, labels, expected in [
         ("x\n3\n0\n3\n", 4, [1, 0, 0, 2]),
         ("x\n01\n1\n+1\n", (0, 1), [0, 3]),
         ("x\n01\n1\n1\n", ("1", "01"), [2, 1]),
@@ -66,31 +65,25 @@ def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None
         ('x\n"a,b"\na\n"a,b"\n', ("a", "a,b"), [1, 2]),
         ("y,x\n6174,a\n,b\n", ("b", "a"), [1, 1]),
         ("x\n", ("b", "a"), [0, 0]),
-    ],
-)
-def test_csv_text_is_read_as_the_labels_are(
-    tmp_path: Path, text: str, labels: Any, expected: list[int]
-) -> None:
-    path = tmp_path / "records.CSV"
-    path.write_text(text, encoding="utf-8")
-    assert tally_file(str(path), "x", labels).counts.tolist() == expected
+    ]:
+        path = tmp_path / "records.CSV"
+        path.write_text(text, encoding="utf-8")
+        assert tally_file(str(path), "x", labels).counts.tolist() == expected
 
 
 CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
 
 
-@pytest.mark.parametrize("labels", [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)], ids=str)
-@pytest.mark.parametrize("field", CSV_OUTSIDE)
-def test_csv_fields_outside_are_refused_and_not_shown(
-    tmp_path: Path, field: str, labels: Any
-) -> None:
-    if (field, labels) == ("true", (True, False)):
-        field = "t"
-    path = tmp_path / "records.csv"
-    path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
-    with pytest.raises(ParameterError, match="none of the labels") as caught:
-        tally_file(path, "x", labels)
-    assert_hidden(caught.value)
+def test_csv_fields_outside_are_refused_and_not_shown(tmp_path: Path) -> None:
+    for field in CSV_OUTSIDE:
+        for labels in [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)]:
+            if (field, labels) == ("true", (True, False)):
+                field = "t"
+            path = tmp_path / "records.csv"
+            path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
+            with pytest.raises(ParameterError, match="none of the labels") as caught:
+                tally_file(path, "x", labels)
+            assert_hidden(caught.value)
 
 
 def assert_hidden(error: BaseException) -> None:
@@ -127,23 +120,20 @@ def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
     assert tally_file(path, "category", 2).counts.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_garbage_is_one_sentence(tmp_path: Path) -> None:
+    for name, content in [
         ("x.parquet", b""),
         ("x.parquet", b"PAR1" + bytes(range(256)) + b"6174PAR1"),
         ("x.csv", b""),
         ("x.csv", b"x,y\n1,\xff\xfe6174\n\xff,1\n"),
         ("x.csv", b"x\n1,6174,3\n"),
         ("x.csv", b'x,y\n"6174\n1,2\n'),
-    ],
-)
-def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(ParameterError) as caught:
-        tally_file(path, "x", 2)
-    assert_hidden(caught.value)
+    ]:
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(ParameterError) as caught:
+            tally_file(path, "x", 2)
+        assert_hidden(caught.value)
 
 
 @pytest.mark.nightly

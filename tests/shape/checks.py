@@ -472,12 +472,9 @@ def judged(found: Any, step: int = 1) -> tuple[list[Any], list[Any]]:
     return refused, proved
 
 
-def refused_next(found: Any) -> list[Any]:
-    """Units as near to those of a design, by 1, 2, 4, ... units, as some that its proof refuses.
-
-    None where the form of the units allows no others.
-    """
-    step = 1
+@cache
+def _refused_next(example: Callable[[], Any]) -> list[Any]:
+    found, step = _solved(example, None), 1
     while True:
         refused, proved = judged(found, step)
         if refused or (step == 1 and not proved):
@@ -485,6 +482,14 @@ def refused_next(found: Any) -> list[Any]:
         step *= 2
         assert proved, "all units that are distributions at all were proved private"
         assert step <= _MOST_UNITS, "many units more than there is room for were proved private"
+
+
+def refused_next(kind: Kind) -> list[Any]:
+    """Units as near to those of a design, by 1, 2, 4, ... units, as some that its proof refuses.
+
+    None where the form of the units allows no others. Found once for all checks.
+    """
+    return _refused_next(kind.example)
 
 
 def proof_refuses_units_more(kind: Kind) -> None:
@@ -496,7 +501,7 @@ def proof_refuses_units_more(kind: Kind) -> None:
     if found.certificate is None:
         return
     assert found.certificate.slack >= 0
-    refused_next(found)
+    refused_next(kind)
 
 
 def proof_refuses_what_is_clearly_broken(kind: Kind) -> None:
@@ -574,7 +579,7 @@ def a_forged_pickle_is_proved_again(kind: Kind) -> None:
     found = answer(kind)
     if found.certificate is None:
         return
-    for units in [units for units in refused_next(found) if units is not None][:3]:
+    for units in [units for units in refused_next(kind) if units is not None][:3]:
         forged = found.certificate.about(*_subject(found.setting, units))
         broken = replace(found, table=units, certificate=forged)
         with pytest.raises(NotPrivateError):
@@ -583,7 +588,7 @@ def a_forged_pickle_is_proved_again(kind: Kind) -> None:
 
 def without_a_proof_nothing_is_released(kind: Kind, folder: Path) -> None:
     found = answer(kind)
-    for units in [units for units in refused_next(found) if units is not None][:3]:
+    for units in [units for units in refused_next(kind) if units is not None][:3]:
         with pytest.raises(NotPrivateError):
             made(found.setting, units, strict=True)
         bare = made(found.setting, units, strict=False)

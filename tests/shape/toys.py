@@ -196,16 +196,6 @@ def proof_of(setting: Setting, slack: Fraction) -> Certificate:
 
 
 @dataclass(frozen=True)
-class OtherOptimum(Coin):
-    """Its closed form is not the optimum of its program."""
-
-    kind: ClassVar[str] = "toy-other-optimum"
-
-    def closed_form(self) -> Any:
-        return self.table(Fraction(7, 10))
-
-
-@dataclass(frozen=True)
 class LenientProof(Coin):
     """Its proof looks at nothing."""
 
@@ -247,39 +237,6 @@ class OtherDraws(Coin):
     def drawn(self, table: Any, data: Any, source: Any) -> Any:
         super().drawn(table, data, source)
         return 0
-
-
-@dataclass(frozen=True)
-class Forgetful(Coin):
-    """Its file does not hold its parameter."""
-
-    kind: ClassVar[str] = "toy-forgetful"
-
-    epsilon: float = 2.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {}
-
-
-@dataclass(frozen=True)
-class Unchecked(Coin):
-    """It takes any value for a parameter."""
-
-    kind: ClassVar[str] = "toy-unchecked"
-
-    def __post_init__(self) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class OtherBound(Coin):
-    """Its bound is one that its own value breaks."""
-
-    kind: ClassVar[str] = "toy-other-bound"
-
-    def bound(self, table: Any, solution: Solution | None) -> float:
-        del solution
-        return self.value(table) - 0.1
 
 
 class Keyed(tuple[int, int]):
@@ -411,24 +368,12 @@ class NoSignCheck(Odds):
         return proof_of(self, max(ratio * low - high, Fraction(0)) / ONE)
 
 
-@dataclass(frozen=True)
-class Unnamed(Coin):
-    """It names no neighbours."""
-
-    kind: ClassVar[str] = "toy-unnamed"
-
-    @classmethod
-    def example_neighbours(cls) -> list[tuple[int, int]]:
-        return []
-
-
 RIGHT = (Coin, Worded, Published, Odds)
 WRONG = (
-    *(OtherOptimum, LenientProof, Blind, OtherDraws, Forgetful, Unchecked),
-    *(OtherBound, OtherSubject),
+    *(LenientProof, Blind, OtherDraws, OtherSubject),
     *(OneSided, OffByOne, NegativeWeight, MoreOutputs, HiddenRatio, NoSignCheck),
 )
-OTHERS = (Unlooked, Careless, LessProved, Unnamed)
+OTHERS = (Unlooked, Careless, LessProved)
 _ALL: Mapping[str, type[Setting]] = {
     kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
 }

@@ -189,6 +189,7 @@ def utility_by_definition(records, drawn, threshold):
     return [max(pair) for pair in zip([*pairs, zero], [zero, *pairs], strict=True)]
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("records", [1, 2, 7, 30])
 @pytest.mark.parametrize("threshold", [0.5, 0.51, 0.6, 0.75, 0.99])
 def test_utility_is_the_adversary_s_expected_gain(records, threshold):
@@ -277,6 +278,7 @@ def test_sampled_cells_with_replacement(drawn, epsilon):
         assert_logs(log_divergence(records, drawn, epsilon, ones, again=True), exact, 1e-11)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("records", "drawn"), [(1, 1), (7, 3), (1000, 998), (10**9, 10**7)])
 @pytest.mark.parametrize("epsilon", [0.0, 2.0, 800.0])
 def test_a_single_category_is_given_away_by_the_record_s_own_draws(records, drawn, epsilon):

@@ -24,6 +24,7 @@ def test_the_two_exact_distributions_are_those_of_subsets_and_words() -> None:
             assert pmfs.by_words(histogram, drawn) == oracles.multinomial(histogram, drawn)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("n", "drawn", "m"), [(1, 1, 2), (7, 3, 2), (7, 7, 3), (9, 8, 3), (5, 2, 4), (30, 22, 2)]
 )

@@ -86,6 +86,7 @@ def test_categories_that_nobody_is_in_add_nothing_to_see(drawn: int, epsilon: fl
     assert all_alike == smoothed.privacy_profile(two, epsilon, (5, 0)).log_delta
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0])
 def test_no_delta_is_above_one(epsilon: float) -> None:
     """Of 1,000 draws of four records nearly every one shows all of them."""

@@ -13,6 +13,7 @@ from tests import oracles
 from tests.smoothed import pmfs as exact
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("seed", range(120))
 def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     rng = np.random.default_rng([7, seed])

@@ -95,6 +95,7 @@ def confusing(rng: np.random.Generator, m: int) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("seed", range(150))
 def test_what_is_left_out_costs_no_more_than_is_said(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpopt._errors import ParameterError
 from dpopt.prob.batches import batch_distribution, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_profile
 from tests.oracles import stick
@@ -62,6 +61,7 @@ def integer_counts(values: list[int], drawn: int) -> np.ndarray:
     return table[-1]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("values", "drawn"), SMALL)
 def test_the_distribution_is_that_of_every_batch(
@@ -232,18 +232,7 @@ def test_beyond_every_ratio_delta_is_the_chance_of_outputs_of_one_side_only() ->
     assert alike.columns()["log10_delta"] == [None]
 
 
-def test_distributions_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"2\^1000 batches"):
-        batch_distribution(np.zeros(2000, dtype=int), 1000)
-    with pytest.raises(ParameterError, match=r"2\^1000 batches"):
-        batch_distribution(np.zeros(1010, dtype=int), 505)
-    with pytest.raises(ParameterError, match="partial sums"):
-        batch_distribution([0, 1 << 30, 5], 2)
-    with pytest.raises(ParameterError, match="additions"):
-        batch_distribution(np.arange(400_000) % 200, 60)
-    for rounded in (False, True):
-        with pytest.raises(ParameterError, match="table of"):
-            sgd_profile([1, 2, 3], 1, 1.0, lowest=-30_000, highest=30_000, rounded=rounded)
+def test_half_of_a_thousand_values_have_a_distribution() -> None:
     whole = batch_distribution(np.arange(1000) % 2, 500)
     expected = scipy.stats.hypergeom(1000, 500, 500).logpmf(250)
     assert math.log(whole.probabilities[250]) == pytest.approx(expected, abs=1e-9)

@@ -56,88 +56,88 @@ CASES: dict[str, Inputs] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_variables_count_outputs_and_inputs(name: str) -> None:
-    inputs = CASES[name]
-    table, _ = by_hand(inputs)
-    rows = {}
-    for line in table:
-        assert len({int(inputs.rows[v]) for v in line}) == 1
-        assert all(inputs.counts[v] == many for v, many in Counter(line).items())
-        rows.setdefault(int(inputs.rows[line[0]]), []).append(line)
-        assert sorted(set(line)) == list(range(*inputs.starts[inputs.rows[line[0]] :][:2]))
-    assert [len(rows[row]) for row in range(len(rows))] == [int(s) for s in inputs.row_sizes]
-    assert sum(len(lines) for lines in rows.values()) == inputs.inputs
-    assert np.all(np.diff(inputs.rows) >= 0)
-    by_column = Counter(int(inputs.columns[v]) for v in table[0])
-    assert [by_column[c] for c in range(len(by_column))] == list(inputs.column_sizes)
+def test_variables_count_outputs_and_inputs() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        table, _ = by_hand(inputs)
+        rows = {}
+        for line in table:
+            assert len({int(inputs.rows[v]) for v in line}) == 1
+            assert all(inputs.counts[v] == many for v, many in Counter(line).items())
+            rows.setdefault(int(inputs.rows[line[0]]), []).append(line)
+            assert sorted(set(line)) == list(range(*inputs.starts[inputs.rows[line[0]] :][:2]))
+        assert [len(rows[row]) for row in range(len(rows))] == [int(s) for s in inputs.row_sizes]
+        assert sum(len(lines) for lines in rows.values()) == inputs.inputs
+        assert np.all(np.diff(inputs.rows) >= 0)
+        by_column = Counter(int(inputs.columns[v]) for v in table[0])
+        assert [by_column[c] for c in range(len(by_column))] == list(inputs.column_sizes)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_neighbours_are_those_of_all_inputs(name: str) -> None:
-    inputs = CASES[name]
-    table, near = by_hand(inputs)
-    expected = {
-        (min(v, w), max(v, w))
-        for x, z in near
-        for v, w in zip(table[x], table[z], strict=True)
-        if v != w
-    }
-    found = {
-        (min(v, w), max(v, w))
-        for line in inputs.neighbours.tolist()
-        for v, w in combinations(line, 2)
-    }
-    assert found == expected
+def test_neighbours_are_those_of_all_inputs() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        table, near = by_hand(inputs)
+        expected = {
+            (min(v, w), max(v, w))
+            for x, z in near
+            for v, w in zip(table[x], table[z], strict=True)
+            if v != w
+        }
+        found = {
+            (min(v, w), max(v, w))
+            for line in inputs.neighbours.tolist()
+            for v, w in combinations(line, 2)
+        }
+        assert found == expected
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_edges_are_those_of_all_inputs(name: str) -> None:
-    inputs = CASES[name]
-    table, near = by_hand(inputs)
+def test_edges_are_those_of_all_inputs() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        table, near = by_hand(inputs)
 
-    def shape(pairs: Counter[tuple[int, int]]) -> frozenset[tuple[tuple[int, int], int]]:
-        return frozenset(pairs.items())
+        def shape(pairs: Counter[tuple[int, int]]) -> frozenset[tuple[tuple[int, int], int]]:
+            return frozenset(pairs.items())
 
-    expected = {
-        shape(Counter(zip(table[a], table[b], strict=True)))
-        for x, z in near
-        for a, b in ((x, z), (z, x))
-    }
-    found = set()
-    for first, second, counts in inputs.edges.listed():
-        for one, two in ((first, second), (second, first)):
-            entries = Counter[tuple[int, int]]()
-            for v, w, many in zip(one, two, counts, strict=True):
-                entries[v, w] += many
-            found.add(shape(entries))
-    assert found == expected
+        expected = {
+            shape(Counter(zip(table[a], table[b], strict=True)))
+            for x, z in near
+            for a, b in ((x, z), (z, x))
+        }
+        found = set()
+        for first, second, counts in inputs.edges.listed():
+            for one, two in ((first, second), (second, first)):
+                entries = Counter[tuple[int, int]]()
+                for v, w, many in zip(one, two, counts, strict=True):
+                    entries[v, w] += many
+                found.add(shape(entries))
+        assert found == expected
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_chosen_outputs_are_those_of_their_variable(name: str) -> None:
-    inputs = CASES[name]
-    table, _ = by_hand(inputs)
-    if isinstance(inputs, SortedHistograms):
-        n, k = inputs.records, inputs.categories
-        queries = np.array([x for x in product(range(n + 1), repeat=k) if sum(x) == n])
-    else:
-        queries = np.arange(inputs.inputs)
-    located, single = inputs.located(queries)
-    assert not single
-    assert inputs.variables_of(located).tolist() == table
-    assert inputs.rows_of(located).tolist() == [int(inputs.rows[line[0]]) for line in table]
-    for x, line in enumerate(table):
-        for v, many in Counter(line).items():
-            outputs = [
-                int(inputs.chosen(located[[x]], np.array([v]), np.array([i]))[0])
-                for i in range(many)
-            ]
-            assert sorted(outputs) == [y for y, w in enumerate(line) if w == v]
-    # All at once, which some find in another way.
-    first = np.array([line[0] for line in table])
-    outputs = inputs.chosen(located, first, np.zeros(len(table), dtype=np.int64))
-    assert all(table[x][y] == first[x] for x, y in enumerate(outputs.tolist()))
+def test_chosen_outputs_are_those_of_their_variable() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        table, _ = by_hand(inputs)
+        if isinstance(inputs, SortedHistograms):
+            n, k = inputs.records, inputs.categories
+            queries = np.array([x for x in product(range(n + 1), repeat=k) if sum(x) == n])
+        else:
+            queries = np.arange(inputs.inputs)
+        located, single = inputs.located(queries)
+        assert not single
+        assert inputs.variables_of(located).tolist() == table
+        assert inputs.rows_of(located).tolist() == [int(inputs.rows[line[0]]) for line in table]
+        for x, line in enumerate(table):
+            for v, many in Counter(line).items():
+                outputs = [
+                    int(inputs.chosen(located[[x]], np.array([v]), np.array([i]))[0])
+                    for i in range(many)
+                ]
+                assert sorted(outputs) == [y for y, w in enumerate(line) if w == v]
+        # All at once, which some find in another way.
+        first = np.array([line[0] for line in table])
+        outputs = inputs.chosen(located, first, np.zeros(len(table), dtype=np.int64))
+        assert all(table[x][y] == first[x] for x, y in enumerate(outputs.tolist()))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -223,15 +223,17 @@ def test_a_claim_counts_what_is_not_protected(inputs: int, edges: list | None, s
     assert claim.removeprefix("the kernel ").removeprefix("has ") == said
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_parts_are_what_neighbours_join(name: str) -> None:
-    inputs = CASES[name]
-    part = {v: {v} for v in range(inputs.size)}
-    for group in inputs.neighbours.tolist():
-        joined = set().union(*(part[v] for v in group))
-        part |= dict.fromkeys(joined, joined)
-    labels = inputs.parts.tolist()
-    assert all(part[v] == {w for w, label in enumerate(labels) if label == labels[v]} for v in part)
+def test_parts_are_what_neighbours_join() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        part = {v: {v} for v in range(inputs.size)}
+        for group in inputs.neighbours.tolist():
+            joined = set().union(*(part[v] for v in group))
+            part |= dict.fromkeys(joined, joined)
+        labels = inputs.parts.tolist()
+        assert all(
+            part[v] == {w for w, label in enumerate(labels) if label == labels[v]} for v in part
+        )
 
 
 def test_inputs_without_neighbours_are_parts_of_their_own() -> None:
@@ -294,19 +296,19 @@ def test_histograms_of_at_most_65536_codes_are_numbered(records: int) -> None:
     assert numbers is None or numbers.tolist() == [0, math.comb(257, 2) - 1]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_event_names_the_outputs_of_its_entries(name: str) -> None:
-    inputs = CASES[name]
-    edges = inputs.edges
-    table = None if isinstance(inputs, SortedHistograms) else inputs.table().tolist()
-    for edge, start in enumerate(edges.starts[:-1].tolist()):
-        (x, z), outputs = inputs.event(edge, [start])
-        if table is None:
-            assert outputs == (inputs.words(edges.first[start], edges.second[start])[2],)
-        else:
-            asked = int(edges.first[start]), int(edges.second[start])
-            pairs = zip(table[int(x)], table[int(z)], strict=True)
-            assert outputs == tuple(y for y, pair in enumerate(pairs) if pair == asked)
+def test_an_event_names_the_outputs_of_its_entries() -> None:
+    for name in CASES:
+        inputs = CASES[name]
+        edges = inputs.edges
+        table = None if isinstance(inputs, SortedHistograms) else inputs.table().tolist()
+        for edge, start in enumerate(edges.starts[:-1].tolist()):
+            (x, z), outputs = inputs.event(edge, [start])
+            if table is None:
+                assert outputs == (inputs.words(edges.first[start], edges.second[start])[2],)
+            else:
+                asked = int(edges.first[start]), int(edges.second[start])
+                pairs = zip(table[int(x)], table[int(z)], strict=True)
+                assert outputs == tuple(y for y, pair in enumerate(pairs) if pair == asked)
 
 
 @pytest.mark.parametrize(("records", "categories"), [(5, 3), (3, 4), (6, 4), (7, 2)])

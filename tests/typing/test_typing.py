@@ -20,6 +20,8 @@ PROGRAMS = {
     },
 }
 
+RUN = "import runpy, sys; [runpy.run_path(name, run_name='__main__') for name in sys.argv[1:]]"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ PROGRAMS = {
                 ("pyright", "--pythonpath", sys.executable),
             )
         ),
-        ["-W", "error"],
+        ["-W", "error", "-c", RUN],
     ],
     ids=["mypy", "pyright", "run"],
 )
@@ -40,13 +42,11 @@ def test_users_programs(command: list[str], tmp_path: Path) -> None:
     # From a folder of its own, so that the installed package is found and not the checkout.
     for name, text in PROGRAMS.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    # A checker takes them all; Python runs one at a time.
-    for names in [[*PROGRAMS]] if command[0] == "-m" else [[name] for name in PROGRAMS]:
-        done = subprocess.run(
-            [sys.executable, *command, *names],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(
+        [sys.executable, *command, *PROGRAMS],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
