@@ -549,7 +549,8 @@ def test_decided_points_keep_distributions_boxes_and_rows() -> None:
     # What privacy decides is its own; others are decided beside it.
     own: Any = {"private": lambda: verify.Verdict(7, Fraction(1, 9), "own")}
     assert verify.decide(point(half, **own)) == verify.Verdict(7, Fraction(1, 9), "own")
-    both = point(half, **own, others=lambda: [("most",)])
+    both = point(half, **own)
+    both.rows["most",] = rows["most",]
     assert verify.decide(both) == verify.Verdict(8, Fraction(1, 9), "own")
 
 
@@ -632,6 +633,8 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
         if promised.delta
         else (groups[0] * groups[1] * (groups[1] - 1), groups[0])
     )
+    # Beside privacy, that no input has a loss above the worst one.
+    rows += len(inputs.starts) - 1 if ", worst, " in name else 0
     assert lines[0].startswith(f"private: table, (0.7, {promised.delta:g})-DP, {rows} inequalities")
     assert lines[0].endswith(f"among {listed} groups of neighbours that it lists")
     assert lines[3].startswith("optimal: ")
@@ -657,7 +660,7 @@ def test_displayed_edges_may_have_one_output() -> None:
     setting = {"epsilon": 1.0, "delta": 0.1, "inputs": inputs, "losses": losses}
     units = {"total": "3", "weights": [["1"], ["1"]]}
     program = verify.KINDS["table"](setting, units, None, {})
-    assert (verify.decide(program).rows, program.value) == (2, 2)
+    assert (verify.decide(program).rows, program.value) == (4, 2)
     # An enclosed e^epsilon is an enclosed coefficient, its ends in order.
     wide = verify.KINDS["table"](setting, None, (Fraction(2), Fraction(9, 4)), {})
     third, names = Fraction(1, 3), [("K", 1), ("K", 0), ("s", 0, 1, 0)]
