@@ -36,7 +36,7 @@ import re
 import warnings
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
@@ -270,14 +270,8 @@ def least_slack(
 ) -> tuple[Fraction, Any]:
     """Return the least slack, at least 0, and its row; refuse one below 0.
 
-    Enclosures of e^epsilon are halved in bits until its lower end shows that all rows hold, or its
-    upper end that one does not.
-
-    Args:
-        slacks_at: slacks, times total unit, where e^epsilon is the first number over the second.
-        total: what the weights are over.
-        exp_to: e^epsilon to so many bits.
-        says: the row of a slack, and what it breaks.
+    The slacks, times total unit, are those for an e^epsilon over unit. It is enclosed in more and
+    more bits, until its lower end shows that all rows hold, or its upper end that one does not.
     """
     bits = 64 + total.bit_length()
     while True:
@@ -299,8 +293,8 @@ def decide_ratios(
 ) -> Verdict:
     """Decide w_v <= e^epsilon w_u for every two variables u, v at one position of the columns.
 
-    The weights are those of one output, over ``total``. Reported is the number of these rows if
-    ``rows`` is 0; a refusal names the two variables.
+    The weights are those of one output, over ``total``; ``exp_to`` is what `growth` returns.
+    Reported is the number of these rows if ``rows`` is 0; a refusal names the two variables.
     """
     if len(neighbours) < 2 or not neighbours[0]:
         return Verdict(0, Fraction(1), None)
@@ -335,7 +329,8 @@ def decide_sets(
 
     The sum is the hockey-stick divergence, attained by the worst set of outputs. The slack reported
     is that of the worst set that is not empty and has an output that one of the inputs has. A
-    refusal names the index of the edge and its direction; each edge is given once.
+    refusal names the index of the edge and its direction; each edge is given once. For the weights
+    see `decide_ratios`.
     """
     if not edges:
         return Verdict(0, Fraction(1), None)
@@ -344,7 +339,7 @@ def decide_sets(
 
     def slacks_at(exp_epsilon: int, unit: int) -> list[int]:
         scaled, permitted = [unit * w for w in weights], [exp_epsilon * w for w in weights]
-        # Everything times unit: delta total unit, less the divergence of each directed edge.
+        # Delta total unit, less the divergence of each directed edge.
         budget, slacks = limit.numerator * total * unit // limit.denominator, list[int]()
         for first, second, multiplicities in directed:
             excess = [scaled[a] - permitted[b] for a, b in zip(first, second, strict=True)]
@@ -798,6 +793,8 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
 
 def allowed(kind: str, setting: Any) -> None:
     """Refuse a setting that dpopt itself would refuse: of wrong fields, or of wrong values."""
+    if kind not in SETTINGS:
+        raise Malformed(f"its kind is {str(kind)[:SHOWN]!r}, which is not checked here")
     fields, fit = SETTINGS[kind]
     if not isinstance(setting, dict):
         raise Malformed("the setting holds no parameters by name")
@@ -843,9 +840,8 @@ class Program:
     pmfs: list[Pmf]  # distributions: lists of variables >= 0, each with its sum
     boxes: dict[Variable, Between]  # lower and upper limit of each other variable
     cost: Mapping[Variable, Number]  # the objective, by variable
-    # Of the rows that are written one by one: their names, and the row of a name.
-    many: Callable[[], Iterable[Name]] = list
-    made: Callable[[Name], Row] = no_row
+    many: Callable[[], Iterable[Name]] = list  # names of rows that are written one by one
+    made: Callable[[Name], Row] = no_row  # writes such a row
     maximise: bool = False  # whether a larger value is better
     rows: dict[Name, Row] = field(default_factory=dict)  # the other rows
     # The design's value of each variable; variables that it lacks are 0.
@@ -895,10 +891,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
 
     With d = cost + y a, it is the sum over distributions of mass times min d, plus the sum over
     boxes of min d v, minus y . b. Enclosed coefficients enter with the end that lowers the bound.
-    A program that maximises is negated.
-
-    Raises:
-        Refused: if the multiplier of an inequality is negative.
+    A program that maximises is negated. A negative multiplier of an inequality is refused.
     """
     sign = -1 if program.maximise else 1
     reduced: dict[Variable, Number] = defaultdict(int)
@@ -941,11 +934,7 @@ def each_once(multipliers: Iterable[tuple[Name, Number]]) -> Iterator[tuple[Name
 def decide(program: Program) -> Verdict:
     """Decide whether a design satisfies its distributions, boxes and promised rows.
 
-    Returns:
-        The number of rows, their least slack, and the largest violation of rows not promised.
-
-    Raises:
-        Refused: with the row, if one is violated.
+    The verdict has the largest violation of rows not promised; of others, one is refused.
     """
     point, missed = program.point, Fraction(0)
     for variables, mass in program.pmfs:
@@ -1048,7 +1037,8 @@ def decide_releases(
     line to 0 on their left and one of slope 1 on their right; nor above what one step makes of
     such a function at the breakpoints. All is in integers that are rounded up.
 
-    The pairs, over ``total``, are in both orders; P may be rounded up, and Q down.
+    The pairs, over ``total``, are in both orders; P may be rounded up, and Q down. (epsilon, delta)
+    is of all releases together; see `upper_delta` for the grid of breakpoints.
     """
     listed_ = deciding(pairs, total)
     # Steps for each breakpoint; those of the coarsest grid, over 8.
@@ -1072,7 +1062,10 @@ def decide_releases(
 def upper_delta(
     pairs: list[Pair], total: int, releases: int, epsilon: Number, count: int
 ) -> Fraction:
-    """Bound the delta of k releases from above, with ``count`` breakpoints on either side of 1."""
+    """Bound the delta of k releases, with ``count`` breakpoints on either side of 1.
+
+    For the others see `decide_releases`.
+    """
     # Breakpoints, and the values there, have as many fractional bits as corners.
     unit = 1 << CORNER
     losses = [
@@ -1108,9 +1101,9 @@ def upper_delta(
 
 
 def stepped(pair: Pair, total: int, t: int, points: list[int], values: list[int]) -> int:
-    """Return the sum of w(t P_y, Q_y), rounded up; P and Q over ``total``, the others 2^-CORNER.
+    """Return the sum of w(t P_y, Q_y) of `decide_releases`, rounded up, in units of 2^-CORNER.
 
-    Of w(., 1), ``points`` are rising breakpoints, and ``values`` upper values there.
+    So are t, and of w(., 1) rising breakpoints and upper values there; see `upper_delta`.
     """
     whole_sum = 0
     for p, q in zip(*pair, strict=True):
@@ -1172,6 +1165,7 @@ def add_privacy(
 ) -> None:
     """Add the rows of (epsilon, delta)-DP, and their slack variables, to a program over K.
 
+    The pairs are those of `neighbours`, and the shape is (inputs, outputs).
     "privacy", x, z, y: K_xy - e^epsilon K_zy <= s_xzy, and "delta", x, z: sum_y s_xzy <= delta.
     For all pairs (None) and delta = 0, with u_y = min_x K_xy, there are fewer rows:
     "above", x, y: K_xy <= e^epsilon u_y, and "below", x, y: u_y <= K_xy.
@@ -1329,7 +1323,7 @@ def decide_table(
     exp_to: Growth,
     delta: Number,
 ) -> Verdict:
-    """Decide that a table is (epsilon, delta)-DP along directed edges, or for all pairs (None).
+    """Decide that a table is (epsilon, delta)-DP between those of `neighbours`.
 
     ``variable`` has the index of the variable of (x, y), shape (inputs, outputs).
     """
@@ -1439,25 +1433,26 @@ def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) 
     rows, orbit_loss = own_rows(setting, inputs, outputs), dict[int, Number]()
     size, generators = inputs + len(pairs or ()), symmetry_generators(setting, inputs, outputs)
     require_size(len(generators), size + sum(len(row.terms) for row in rows.values()))
-    row_set = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in rows.items()}
+
+    def moved(sigma: Sequence[int], tau: Sequence[int]) -> set[Any]:
+        """The user's rows after sigma and tau."""
+        return {
+            (
+                name[:-2],
+                row.limit,
+                frozenset((sigma[x], tau[y], a) for (_, x, y), a in row.terms.items()),
+            )
+            for name, row in rows.items()
+        }
+
     if any(
         orbit_loss.setdefault(orbit, loss[x][y]) != loss[x][y]
         for (x, y), orbit in orbits(setting, inputs, outputs).items()
     ):
         raise Malformed("symmetry changes the loss")
     for sigma, tau in generators:
-        # The user's rows after sigma and tau must be the same set of rows.
-        images = {
-            (
-                name[:-2],
-                row.limit,
-                frozenset((("K", sigma[x], tau[y]), a) for (_, x, y), a in row.terms.items()),
-            )
-            for name, row in rows.items()
-        }
-        if not images <= row_set or (
-            prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))
-        ):
+        kept = moved(sigma, tau) == moved(range(inputs), range(outputs))
+        if not kept or (prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))):
             raise Malformed("symmetry changes the prior or the rows")
         if pairs and {(sigma[x], sigma[z]) for x, z in pairs} != set(pairs):
             raise Malformed("symmetry changes the neighbours")
@@ -1684,9 +1679,9 @@ class Voters:
     ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
         """Yield each corner with the means over its placed voters under both neighbours, by ones.
 
-        ``start`` has them without voters, and ``step`` adds one voter at a named chance to say 1;
-        ``sides`` are those of the voters placed on axes before ``at``. Opposite corners exchange
-        the two means, and are computed once.
+        ``start`` has them without voters, and ``step`` adds one voter at a named chance to say 1,
+        as `screened` has them; ``sides`` are those of the voters placed on axes before ``at``.
+        Opposite corners exchange the two means, and are computed once.
         """
         up, down = sides or (start, start)
         if at == len(self.axes):
@@ -2662,7 +2657,7 @@ def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple
 
 
 def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
-    """Decide that no move of `chances_of_moves` multiplies a chance by more than ``growth``."""
+    """Decide that no move multiplies a chance by more than ``growth``; see `chances_of_moves`."""
     over, under = growth.numerator, growth.denominator
     rows, least, at = 0, over * n * k << 62, None
     for name, before, after in chances_of_moves(n, k, q, same):
@@ -2766,10 +2761,6 @@ class Floor:
         """Return v: the count of the other categories if they share the other records evenly."""
         return (self.records - c) // (self.categories - 1)
 
-    def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
-        """Whether a block has a possible pair (c, d), d not below the least one to check."""
-        return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
-
     def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
         """Return numerator and denominator of (3), both above 0: Z >= W(0) + U, as W(c) >= c U."""
         total = self.weight(c1) + self.least(self.categories - 1, self.records - c2)
@@ -2815,7 +2806,9 @@ class Floor:
             if c2 - c1 >= d2 - d1:
                 halves = [(c1, c, d1, d2), (c + 1, c2, d1, d2)]
             for half in halves:
-                if self.occurs(*half):
+                c1, c2, d1, d2 = half
+                # A possible pair (c, d), d not below the least one to check.
+                if d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records:
                     over, under = self.bound(*half)
                     heappush(heap, (log(under) - log(over), half))
         for c in range(self.last + 1, self.records):
@@ -3346,8 +3339,8 @@ def noise_rows(
 ) -> dict[Name, Row]:
     """Return for each shift d up to D (``most``) the sum of its rows with a proof's multipliers.
 
-    Of each d, "rows" has positions x, of size at most L (``last``), and multipliers; "ends" has one
-    multiplier for all beyond.
+    For these rows see `noise`. Of each d, "rows" has positions x, of size at most L (``last``), and
+    multipliers; "ends" has one multiplier for all beyond.
     """
     rows, size = dict[Name, Row](), 0
     ends = vector(proof["ends"], most)
@@ -3573,18 +3566,15 @@ def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
     """
     require_no_proof(proof)
     values: dict[str, Value] = {}
-    if file.get("design"):
-        saved = file["design"]
-        if saved["kind"] not in KINDS:
-            raise Malformed(f"its kind is {str(saved['kind'])[:40]!r}, which is not checked here")
-        allowed(saved["kind"], saved["setting"])
-        program = KINDS[saved["kind"]](saved["setting"], saved["table"], None, {})
+    if saved := file.get("design"):
+        kind, setting, table = saved["kind"], saved["setting"], saved["table"]
+        allowed(kind, setting)
+        program = KINDS[kind](setting, table, None, {})
         count = decide(program).rows
-        where = f"{count} inequalities decided exactly, {program.neighbours}"
-        yield f"private: {saved['kind']}, {where}"
-        yield about(saved["setting"])
-        rows = [[*map(number, row)] for row in saved["table"]["weights"]]
-        values = {"weights": rows, "total": number(saved["table"]["total"]), "value": program.value}
+        yield f"private: {kind}, {count} inequalities decided exactly, {program.neighbours}"
+        yield about(setting)
+        rows = [[*map(number, row)] for row in table["weights"]]
+        values = {"weights": rows, "total": number(table["total"]), "value": program.value}
     formulas = Formulas(file["formulas"], values)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:
@@ -3860,7 +3850,7 @@ def rows_of_table(
 ) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
     """Return the names of a table's privacy rows, and the function that makes a row of a name.
 
-    There are groups of neighbouring variables for delta = 0, and edges for delta > 0.
+    For groups, of delta = 0, and edges, of delta > 0, see `listed_neighbours`.
     """
     low, high = map(Fraction, exp_epsilon)
 
@@ -4030,8 +4020,6 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     if kind not in KINDS and "displayed" in body:
         # A kind unknown to this file lists its inputs and losses.
         kind, setting = "table", body["displayed"]
-    if kind not in KINDS:
-        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):
         raise Malformed(f"the second file is no proof of a {kind!r}")
     allowed(kind, setting)
@@ -4125,11 +4113,11 @@ def require_no_proof(proof: Any) -> None:
 def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide an exact optimum at a rational e^epsilon: a solution whose value is the bound."""
     require_no_proof(proof)
-    ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
-    if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
-        raise Malformed("its kind or its ratio is unknown")
-    allowed(body["kind"], body["setting"])
-    program = display(body["setting"], None, (ratio, ratio), {})
+    kind, setting, ratio = body["kind"], body["setting"], number(body["ratio"])
+    if ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
+        raise Malformed("its ratio is below 1, or has too many digits")
+    allowed(kind, setting)
+    program = KINDS[kind](setting, None, (ratio, ratio), {})
     domain = {v for variables, _ in program.pmfs for v in variables} | set(program.boxes)
     if not program.cost:
         raise Malformed("the objective of this program is no exact one")
@@ -4138,14 +4126,13 @@ def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
         raise Malformed("its point has a variable twice, or one that the program has not")
     names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
     verdict, value, claimed = decide(program), program.value, number(body["value"])
-    count = verdict.rows
     if verdict.missed > 0 or not value == claimed == bound(program, each_once(names)):
         raise Refused("its value, its point and its multipliers do not agree")
-    summary = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
-    yield f"optimal: {summary}, {program.neighbours}"
+    where = f"({kind}, {verdict.rows} rows), exactly, {program.neighbours}"
+    yield f"optimal: {value} for e^epsilon = {ratio} {where}"
     # The file's "ratio" replaces e^epsilon.
-    body["setting"].names_read.discard("epsilon")
-    yield about(body["setting"])
+    setting.names_read.discard("epsilon")
+    yield about(setting)
 
 
 def frozen(value: Any) -> Any:

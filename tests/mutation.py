@@ -112,7 +112,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "rules": (
         SAMPLERS,
         "sizes moves chances_of_moves decide_rule roo Floor.__init__ Floor.weight Floor.step "
-        "Floor.least Floor.most Floor.even Floor.occurs Floor.bound Floor.ratio Floor.worst "
+        "Floor.least Floor.most Floor.even Floor.bound Floor.ratio Floor.worst "
         "Floor.decide smooth_floor sorted_counts passages optimal_sampler",
     ),
     "priors": (
