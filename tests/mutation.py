@@ -98,8 +98,8 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "pmfs": (
         PMFS,
-        "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform arctan turned split "
-        "LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
+        "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform arctan "
+        "turned split LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
         "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
