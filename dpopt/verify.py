@@ -2533,22 +2533,17 @@ class Labels:
             return self.stable()
         growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
         budget, least, at = int(self.delta * self.ballots.total * unit * unit), None, ()
-        for size, signed, loop_counts, *both in self.sides((0, size) for size in self.sizes):
+        for size, signed, loops, ahead, back in self.sides((0, size) for size in self.sizes):
             edges = sum(map(abs, signed))
-            directions = (1, -1) if edges else (1,)
-            count += len(loop_counts) * len(directions)
-            for direction, (over, under) in zip(directions, (both, both[::-1]), strict=False):
-                # A lower bound of the slack, without the cut at 0, skips most corners.
-                quick = min([growth * d - unit * a for a, d in zip(over, under, strict=True)])
-                if least is not None and quick - growth * edges >= least:
-                    continue
-                slacks = [
-                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
-                ]
-                slack = min(slacks)
+            # With all edges reversed the sides are exchanged.
+            turned = [(1, ahead, back), (-1, back, ahead)][: 2 if edges else 1]
+            for direction, over, under in turned:
+                both = zip(over, under, strict=True)
+                slacks = [growth * (d - edges if d > edges else 0) - unit * a for a, d in both]
+                slack, count = min(slacks), count + len(slacks)
                 if least is None or slack < least:
-                    loops = loop_counts[slacks.index(slack)]
-                    least, at = slack, ("corner", size, tuple(direction * n for n in signed), loops)
+                    edge_counts, where = tuple(direction * n for n in signed), slacks.index(slack)
+                    least, at = slack, ("corner", size, edge_counts, loops[where])
         slack = Fraction((least or 0) + budget, self.ballots.total * unit * unit)
         if slack < 0:
             raise broken(f"row {at} is broken", -slack, at)

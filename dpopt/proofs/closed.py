@@ -16,7 +16,7 @@ and the multipliers still prove its value: both are limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -108,18 +108,8 @@ class Ratio:
         at = rational(r)
         return fraction(fmpq_poly(list(self.over))(at) / fmpq_poly(list(self.under))(at))
 
-    @property
-    def numerator(self) -> str:
-        """The numerator as text, in factors."""
-        return product_text(fmpz_poly(list(self.over)))
-
-    @property
-    def denominator(self) -> str:
-        """The denominator as text, in factors."""
-        return product_text(fmpz_poly(list(self.under)))
-
     def __str__(self) -> str:
-        over, under = self.numerator, self.denominator
+        over, under = (product_text(fmpz_poly(list(side))) for side in (self.over, self.under))
         if self.under == (1,):
             return over
         # Bracket what binds less tightly than the quotient.
@@ -374,12 +364,9 @@ class ParametricProgram:
 
         degree = sum(self.degrees[i] for i in basis.tight) + max(self.degrees, default=0)
         determinant, *others = self.interpolated(values, degree)
-        point, ends, at = others[:size], _Ends(r0), rational(r0)
-        sign = 1 if determinant(at) > 0 else -1
-        for p in {str(p): p for p in others[size:]}.values():
-            # The sign of p / determinant at r0 must be positive, and it changes at the ends only.
-            if p != 0 and (p(at) * sign <= 0 or not ends.add(p, determinant)):
-                return None
+        point, ends = others[:size], _ends(others[size:], determinant, r0)
+        if ends is None:
+            return None
         costs = zip(vertex.exact.costs, point, strict=True)
         value = sum((cost * p for cost, p in costs), fmpq_poly([0]))
         if vertex.exact.written.program.maximise:
@@ -389,36 +376,33 @@ class ParametricProgram:
             for v, p in zip(self.variables, point, strict=True)
             if p != 0
         }
-        return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
+        return Curve(Ratio.of(value, determinant), formulas, *ends)
 
 
-class _Ends:
-    """The nearest changes of sign on both sides of r0."""
+def _ends(
+    nonnegative: Iterable[fmpq_poly], under: fmpq_poly, r0: Fraction
+) -> tuple[Root | None, Root | None] | None:
+    """Return the nearest ends of the interval around r0 on which quotients are positive.
 
-    def __init__(self, r0: Fraction) -> None:
-        self.at = Root.of(r0)
-        self.low: Root | None = None
-        self.high: Root | None = None
-        self.factors: set[str] = set()
-
-    def add(self, over: fmpq_poly, under: fmpq_poly) -> bool:
-        """Add a quotient's roots of odd order and its poles; return whether r0 is none of them."""
-        common = over.gcd(under)
-        over, under = over // common, under // common
-        for side, pole in ((over, False), (under, True)):
+    Their numerators are given, and one denominator. An end is a root of odd order, or a pole; the
+    result is None if a quotient is not positive at r0, or r0 is an end itself.
+    """
+    at, ends, factors = rational(r0), set[Root](), set[str]()
+    for p in {str(p): p for p in nonnegative if p != 0}.values():
+        if p(at) * under(at) <= 0:
+            return None
+        common = p.gcd(under)
+        for side, pole in ((p // common, False), (under // common, True)):
             for factor, power in side.numer().factor()[1]:
-                key = str(factor)
-                if key in self.factors or (power % 2 == 0 and not pole):
-                    continue
-                self.factors.add(key)
-                for root in roots_above_one(factor):
-                    if root.rational == self.at.low:
-                        return False
-                    if root < self.at:
-                        self.low = root if self.low is None or self.low < root else self.low
-                    else:
-                        self.high = root if self.high is None or root < self.high else self.high
-        return True
+                # Each factor once; one of even order changes no sign.
+                if (pole or power % 2) and str(factor) not in factors:
+                    factors.add(str(factor))
+                    ends.update(roots_above_one(factor))
+    start = Root.of(r0)
+    if any(root.rational == r0 for root in ends):
+        return None
+    low, high = ([root for root in ends if (root < start) is below] for below in (True, False))
+    return max(low, default=None), min(high, default=None)
 
 
 def closed_form(setting: Setting) -> ClosedForm:
