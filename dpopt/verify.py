@@ -373,17 +373,15 @@ SHOWN = 40  # characters of a value shown in a message
 def real(interval: str) -> Allowed:
     """Allow numbers in an interval such as "(0, 600]"."""
     low, high = map(float, interval[1:-1].split(","))
-    ends_ = {low} if interval[0] == "[" else set[float]()
-    ends_ |= {high} if interval[-1] == "]" else set()
-    types = (int, float)
-    return f"a number in {interval}", lambda v: type(v) in types and (low < v < high or v in ends_)
+    ends_ = {end for end, sign in ((low, interval[0]), (high, interval[-1])) if sign in "[]"}
+    text = f"a number in {interval}"
+    return text, lambda v: type(v) in (int, float) and (low < v < high or v in ends_)
 
 
 def whole_number(low: int, high: int) -> Allowed:
     """Allow integers from low to high."""
-    types = (int, float)
-    description = f"an integer from {low} to {high}"
-    return description, lambda v: type(v) in types and low <= v <= high and v == int(v)
+    fits = real(f"[{low}, {high}]")[1]
+    return f"an integer from {low} to {high}", lambda v: fits(v) and v == int(v)
 
 
 def word(*options: str) -> Allowed:
@@ -424,9 +422,9 @@ NAMES: Allowed = (
 )
 
 
-def is_pmf(values: list[float]) -> bool:
-    """Whether numbers are at least 0 and sum to 1 within 1e-9."""
-    return min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
+def is_pmf(values: list[float], size: int) -> bool:
+    """Whether so many numbers are at least 0 and sum to 1 within 1e-9."""
+    return len(values) == size and min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
 
 
 def floats_of(text: str) -> list[float]:
@@ -484,9 +482,10 @@ def votes_fit(prior: str, classes: int) -> bool:
     """Whether a prior of the votes is uniform, dirichlet:A or point:P,...,P."""
     name, _, text = prior.partition(":")
     p = floats_of(text)
-    several = name == "point" and len(p) == classes and max(p) <= 1 and is_pmf(p)
-    require_no_proof = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
-    return prior == "uniform" or several or require_no_proof
+    fixed = name == "point" and max(p) <= 1 and is_pmf(p, classes)
+    return (
+        prior == "uniform" or fixed or (name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6)
+    )
 
 
 def multiclass_fits(s: Setting) -> Requirements:
@@ -516,7 +515,7 @@ def floor_fits(s: Setting) -> Requirements:
 def prior_fits(s: Setting) -> Requirements:
     """Yield the conditions on a public prior and the names of its categories."""
     q, names = s["public"], s["labels"]
-    yield is_pmf(q), "public has a sum that is not 1"
+    yield is_pmf(q, len(q)), "public has a sum that is not 1"
     same = names is None or len(names) == len(set(names)) == len(q)
     yield same, "labels are not as many different names as masses"
 
@@ -524,17 +523,14 @@ def prior_fits(s: Setting) -> Requirements:
 def mollifier_fits(s: Setting) -> Requirements:
     """Yield the conditions on the prior and the user's own distribution."""
     yield from prior_fits(s)
-    yield (
-        len(s["distribution"]) == len(s["public"]) and is_pmf(s["distribution"]),
-        "distribution is no distribution of these categories",
-    )
+    yield is_pmf(s["distribution"], len(s["public"])), "distribution is none of these categories"
 
 
 def population_fits(s: Setting) -> Requirements:
     """Yield the conditions on the prior, the users' distributions and their weights."""
     yield from prior_fits(s)
     users, weights = s["users"], s["weights"]
-    pmfs = all(len(pmf) == len(s["public"]) and is_pmf(pmf) for pmf in users)
+    pmfs = all(is_pmf(pmf, len(s["public"])) for pmf in users)
     yield pmfs, "users hold what is no distribution of these categories"
     fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
     yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
@@ -553,22 +549,17 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Requirements:
 
 def rows_fit(s: Setting, used_names: set[str]) -> Requirements:
     """Yield the conditions on the user's own linear constraints."""
+    are_places, are_numbers = listed(listed(INDEX, 3, 3), 0)[1], listed(NUMBER, 0)[1]
+    are_limits = listed(none_or(NUMBER))[1]
     for name, entries, coefficients, lower, upper in s["constraints"] or []:
-        yield (
-            TEXT[1](name) and name not in {"", *used_names},
-            "constraints hold a name that is taken, or none",
-        )
+        is_free = TEXT[1](name) and name not in {"", *used_names}
+        yield is_free, "constraints hold a name that is taken, or none"
         used_names = {*used_names, name}
-        yield listed(listed(INDEX, 3, 3), 0)[1](entries), "constraints hold places that are none"
-        yield (
-            listed(NUMBER, 0)[1](coefficients),
-            "constraints hold coefficients that are no numbers",
-        )
-        limits = listed(none_or(NUMBER))
-        yield limits[1](lower) and limits[1](upper), "constraints hold limits that are no numbers"
+        yield are_places(entries), "constraints hold places that are none"
+        yield are_numbers(coefficients), "constraints hold coefficients that are no numbers"
+        yield are_limits(lower) and are_limits(upper), "constraints hold limits that are no numbers"
         yield len(lower) == len(upper), "constraints hold other numbers of limits"
-        both = zip(lower, upper, strict=True)
-        rising = all(a is None or b is None or a <= b for a, b in both)
+        rising = all(None in pair or pair[0] <= pair[1] for pair in zip(lower, upper, strict=True))
         yield rising, "constraints hold a lower limit above the upper one"
 
 
@@ -582,20 +573,16 @@ def kernel_fits(s: Setting) -> Requirements:
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
-    fixed, used_names = s["invariant"], {"sums", "privacy"}
+    fixed = s["invariant"]
     if fixed is not None and isinstance(fixed[0], list):
         is_table = tabled(NUMBER)[1]
         yield len(fixed) == 2 and all(map(is_table, fixed)), "invariant is no pair of tables"
     elif fixed is not None:
-        yield listed(WEIGHT)[1](fixed), "invariant is no distribution"
-        yield (
-            inputs == outputs == len(fixed) and is_pmf(fixed),
-            "invariant is no distribution of the inputs",
-        )
-    used_names |= {"invariance"} if fixed is not None else set()
-    used_names |= {"delta"} if s["delta"] else set()
-    used_names |= {"losses"} if s["objective"] == "worst-case" else set()
-    yield from rows_fit(s, used_names)
+        keeps = listed(WEIGHT)[1](fixed) and inputs == outputs and is_pmf(fixed, inputs)
+        yield keeps, "invariant is no distribution of the inputs"
+    used = {"invariance": fixed is not None, "delta": s["delta"], "sums": True, "privacy": True}
+    used["losses"] = s["objective"] == "worst-case"
+    yield from rows_fit(s, {name for name, is_used in used.items() if is_used})
     fits_shape = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield fits_shape or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
@@ -1275,7 +1262,7 @@ def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -
     pmfs: list[Pmf] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
     program = Program(pmfs, {}, {}, maximise=setting["sense"] == "maximise")
     program.rows = own_rows(setting, inputs, outputs)
-    variable = variables_of(setting, inputs, outputs)
+    variable = orbits(setting, inputs, outputs)
     table = table_of(stored, *sizes_of(variable, outputs)) if stored else None
     if table:
         masses = [Fraction(weight, table.total) for weight in table.weights]
@@ -1292,16 +1279,8 @@ def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -
         program.private = partial(decide_table, table, variable, pairs, exp_to, delta)
         program.pairs = partial(pairs_of_rows, table, variable, pairs)
     if setting["symmetry"] != "none":
-        symmetric(setting, loss, pairs)
+        symmetric(setting, loss, pairs, variable)
     return program
-
-
-def variables_of(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
-    """Return the variable of each (input, output): the pairs of an orbit share one."""
-    if setting["symmetry"] == "none":
-        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
-    orbit = orbits(setting, inputs, outputs)
-    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
 
 
 def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[int]]:
@@ -1367,22 +1346,25 @@ def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
     return f"along {len(pairs)} directed edges of {inputs} inputs{note}"
 
 
-def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int], int]:
+def orbits(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
     """Return the orbit of each pair (x, y) under the symmetries, numbered as in a file.
 
     A table with one weight for each orbit defines a whole kernel: no symmetry has to be proved.
     """
     symmetry, orbit = setting["symmetry"], dict[tuple[int, int], int]()
+    if symmetry == "none":
+        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
     if symmetry in ("hamming", "symbols"):
         # An orbit: for each alphabet size, at how many positions of that size two words differ.
         shape = setting["shape"] if symmetry == "hamming" else [inputs]
         blocks = [[i for i, q in enumerate(shape) if q == size] for size in sorted(set(shape))]
-        distances = {
-            (x, y): tuple(sum(v[i] != w[i] for i in block) for block in blocks)
-            for (x, v), (y, w) in product(enumerate(words(shape, inputs)), repeat=2)
-        }
-        order = {d: number for number, d in enumerate(sorted(set(distances.values())))}
-        return {pair: order[d] for pair, d in distances.items()}
+        all_words = words(shape, inputs)
+        distances = [
+            [tuple(sum(v[i] != w[i] for i in block) for block in blocks) for w in all_words]
+            for v in all_words
+        ]
+        order = {d: number for number, d in enumerate(sorted(set().union(*distances)))}
+        return [[order[d] for d in row] for row in distances]
     # Breadth-first: the first pair that was not reached starts the next orbit.
     count, generators = 0, symmetry_generators(setting, inputs, outputs)
     for pair in product(range(inputs), range(outputs)):
@@ -1392,7 +1374,7 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
                 orbit[x, y] = count
                 reached += [(sigma[x], tau[y]) for sigma, tau in generators]
         count += bool(reached)
-    return orbit
+    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
 
 
 def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
@@ -1427,7 +1409,9 @@ def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[lis
     return symmetry
 
 
-def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
+def symmetric(
+    setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None, orbit: list[list[int]]
+) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
     inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
     rows, orbit_loss = own_rows(setting, inputs, outputs), dict[int, Number]()
@@ -1445,11 +1429,9 @@ def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) 
             for name, row in rows.items()
         }
 
-    if any(
-        orbit_loss.setdefault(orbit, loss[x][y]) != loss[x][y]
-        for (x, y), orbit in orbits(setting, inputs, outputs).items()
-    ):
-        raise Malformed("symmetry changes the loss")
+    for ids, losses in zip(orbit, loss, strict=True):
+        if any(orbit_loss.setdefault(v, a) != a for v, a in zip(ids, losses, strict=True)):
+            raise Malformed("symmetry changes the loss")
     for sigma, tau in generators:
         kept = moved(sigma, tau) == moved(range(inputs), range(outputs))
         if not kept or (prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))):
