@@ -908,14 +908,13 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     return sign * summed(total)
 
 
-def each_once(multipliers: Iterable[tuple[Name, Number]]) -> Iterator[tuple[Name, Number]]:
-    """Yield the multipliers of a file; refuse a row that stands twice, which might be very long."""
-    names = set[Name]()
-    for name, y in multipliers:
-        if name in names:
-            raise Malformed(f"row {str(name)[:80]} stands twice")
-        names.add(name)
-        yield name, y
+def multipliers_of(lines: list[Any]) -> list[tuple[Name, Fraction]]:
+    """Read the multipliers of a file; refuse a row that stands twice, which might be very long."""
+    require_size(len(lines), 40)
+    multipliers = [(tuple(map(frozen, name)), number(y)) for *name, y in lines]
+    if len(dict(multipliers)) < len(multipliers):
+        raise Malformed("a row stands twice among the multipliers")
+    return multipliers
 
 
 def decide(program: Program) -> Verdict:
@@ -2102,15 +2101,14 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
             raise Malformed(f"prior {str(prior)[:40]}{note}")
         suffix = suffix or (note and " for the proof's coefficients")
         cost = dict(zip([*program.boxes], weights, strict=True))
-        names = [(tuple(map(frozen, line[:-1])), number(line[-1])) for line in entry["multipliers"]]
-        require_size(len(names), 40)
+        multipliers = multipliers_of(entry["multipliers"])
         # Without the rows of other priors, which have the variable t.
         mean = replace(program, cost=cost, boxes={**program.boxes}, rows={})
         coin = sum(weights)
         if coin <= 0:
             raise Malformed(f"a fair coin has no error under {str(prior)[:40]}")
         best_error = number(entry["best"])
-        if best_error > coin - bound(mean, each_once(names)):
+        if best_error > coin - bound(mean, multipliers):
             raise Refused(f"the best error under {str(prior)[:40]} is not shown to be the best")
         terms: dict[Variable, Any] = {v: -c for v, c in cost.items()}
         program.rows["prior", j] = Row(terms | {("t",): -coin}, best_error - coin)
@@ -2575,7 +2573,8 @@ def multiclass(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
     program.many, program.made = labels.names, cache(labels.row)
     program.private = labels.private
-    program.pairs = lambda: (labels.neighbours(), labels.scale)
+    if corners_are_few(ballots.voters, ballots.classes):
+        program.pairs = lambda: (labels.neighbours(), labels.scale)
     return program
 
 
@@ -4006,21 +4005,20 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     stated, releases = body["guarantee"], integer(setting.get("releases", 1), 1, 1000)
     program = KINDS[kind](one, body["table"], None, {} if proof is None else proof)
     if one is not setting:
-        if program.pairs is None or (
-            kind == "multiclass" and not corners_are_few(one["voters"], one["classes"])
-        ):
+        if program.pairs is None:
             raise Malformed("several releases of this kind and size are not decided here")
         listed_, whole_total = program.pairs()
         program.private = partial(decide_releases, listed_, whole_total, releases, epsilon, delta)
         program.neighbours += f", {releases} releases together"
     verdict = decide(program)
-    count, missed = verdict.rows, verdict.missed
+    missed = verdict.missed
     # Decided was the guarantee of the setting; the file may state a weaker one only.
     least = epsilon * (1 - Fraction(1, 10**12))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"
-    yield f"private: {kind}, {promise}, {count} inequalities decided exactly, {program.neighbours}"
+    where = f"{verdict.rows} inequalities decided exactly, {program.neighbours}"
+    yield f"private: {kind}, {promise}, {where}"
     yield about(setting)
     if missed:
         limit = max(map(number, body.get("residuals", {0: RESIDUAL}).values()), default=Fraction(0))
@@ -4040,11 +4038,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     if proof is not None:
         if proof["setting"] != setting:
             raise Refused("the proof is of another design, which has other parameters")
-        lines = proof["multipliers"]
-        require_size(len(lines), 40)
-        ys = same_denominator([number(line[-1]) for line in lines])
-        names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
-        shown, claimed = bound(program, each_once(names)), number(proof["bound"])
+        multipliers = multipliers_of(proof["multipliers"])
+        same_denominator([y for _, y in multipliers])
+        shown, claimed = bound(program, multipliers), number(proof["bound"])
         if claimed > shown if not program.maximise else claimed < shown:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(shown)!r} only")
         gap, sign = abs(value - claimed), -1 if program.maximise else 1
@@ -4101,9 +4097,9 @@ def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None
     if not domain >= set(program.point) or len(program.point) < len(body["point"]):
         raise Malformed("its point has a variable twice, or one that the program has not")
-    names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
+    multipliers = multipliers_of(body["multipliers"])
     verdict, value, claimed = decide(program), program.value, number(body["value"])
-    if verdict.missed > 0 or not value == claimed == bound(program, each_once(names)):
+    if verdict.missed > 0 or not value == claimed == bound(program, multipliers):
         raise Refused("its value, its point and its multipliers do not agree")
     where = f"({kind}, {verdict.rows} rows), exactly, {program.neighbours}"
     yield f"optimal: {value} for e^epsilon = {ratio} {where}"

@@ -453,6 +453,16 @@ def test_bound_of_an_enclosed_coefficient_of_what_may_be_negative() -> None:
     assert verify.bound(program, [(("r",), -2)]) == 3
 
 
+def test_bound_takes_the_end_of_a_limit_that_shows_less() -> None:
+    row = verify.Row({("t",): 1}, (1, 2))
+    program = verify.Program([], {("t",): (0, 5)}, {("t",): -1}, list, lambda _: row)
+    # -t is at least -2 if t may be 2.
+    assert verify.bound(program, [(("r",), 1)]) == -2
+    equality = verify.Row({("t",): 1}, (1, 2), equality=True)
+    program = verify.Program([], {("t",): (0, 5)}, {("t",): 1}, list, lambda _: equality)
+    assert verify.bound(program, [(("r",), -1)]) == 1
+
+
 def test_decided_rows_of_what_may_be_negative() -> None:
     row = verify.Row({("t",): (Fraction(1), Fraction(2))}, Fraction(-3, 2))
     program = verify.Program([], {("t",): (-2, 0)}, {}, lambda: [("r",)], lambda _: row)
