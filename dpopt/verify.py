@@ -165,10 +165,11 @@ def integer_weights(values: object, size: int) -> tuple[list[int], int]:
     return weights, common
 
 
-def weights_of(values: object, size: int) -> list[Fraction]:
-    """Read ``size`` weights, all at least 0, not all 0."""
-    weights, common = integer_weights(values, size)
-    return [Fraction(weight, common) for weight in weights]
+def shares_of(values: object, size: int) -> list[Fraction]:
+    """Read ``size`` weights, all at least 0, not all 0, as shares of their sum."""
+    weights, _ = integer_weights(values, size)
+    total = sum(weights)
+    return [Fraction(weight, total) for weight in weights]
 
 
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
@@ -1267,8 +1268,8 @@ def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -
         masses = [Fraction(weight, table.total) for weight in table.weights]
         program.point = {v: masses[variable[v[1]][v[2]]] for row, _ in pmfs for v in row}
     losses = {("worst", x): dict(zip(row, loss[x], strict=True)) for x, (row, _) in enumerate(pmfs)}
-    prior = weights_of(setting["prior"] or [1] * inputs, inputs)
-    shares = None if setting["objective"] == "worst-case" else [p / sum(prior) for p in prior]
+    prior = shares_of(setting["prior"] or [1] * inputs, inputs)
+    shares = None if setting["objective"] == "worst-case" else prior
     add_losses(program, losses, shares, (min(map(min, loss)), max(map(max, loss))))
     epsilon, delta = (number(setting[name]) for name in ("epsilon", "delta"))
     pairs = neighbours(setting, inputs)
@@ -3106,10 +3107,10 @@ def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
     """
     n, count = len(setting["public"]), len(setting["users"])
     require_size(count, n, n)
-    users, weights = matrix(setting["users"], count, n), weights_of(setting["weights"], count)
-    total, slack = sum(weights), number(setting["slack"])
-    mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / total for i in range(n)]
+    users, shares = matrix(setting["users"], count, n), shares_of(setting["weights"], count)
+    mean = [sum(w * p[i] for w, p in zip(shares, users, strict=True)) for i in range(n)]
     program = invariant_kernel(setting, stored, exp_epsilon, mean)
+    slack = number(setting["slack"])
     low, high = [min(0, slack - most) for most in most_kept(setting, exp_epsilon)]
     for i in range(n):
         program.rows["worst case", i] = Row({("K", i, i): -1}, (high, low), promised=False)
@@ -3120,7 +3121,7 @@ def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
         if p[j]:
             terms: dict[Variable, Any] = {("K", i, j): -a for i, a in enumerate(p) if a}
             program.rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
-            program.cost["s", u, j], program.boxes["s", u, j] = weights[u] / total, (0, 1)
+            program.cost["s", u, j], program.boxes["s", u, j] = shares[u], (0, 1)
             if point:
                 missing = p[j] + sum(a * point[v] for v, a in terms.items())
                 point["s", u, j] = max(0, missing)
@@ -3661,8 +3662,7 @@ def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
     table = table_of(stored, [outputs] * n, [1] * (n * outputs))
     gram, worst = gram_matrix(setting, n), setting["objective"] == "worst-case"
     stated_prior = proof["prior"] if worst and proof else setting["prior"]
-    weights = weights_of([1] * n if stated_prior is None else stated_prior, n)
-    p = [weight / sum(weights) for weight in weights]
+    p = shares_of([1] * n if stated_prior is None else stated_prior, n)
     diagonal = [gram[u][u] for u in range(n)]
     losses = [a - b for a, b in zip(second_moments(table, p, gram), diagonal, strict=True)]
     value = max(losses) if worst else sum(map(mul, losses, p))
@@ -3753,8 +3753,8 @@ def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
             v, u = edges[e][d][i], edges[e][1 - d][i]
             point["s", e, d, i] = max(0, one_output[v] - low * one_output[u])
     of_inputs = {("losses", x): {v: costs[v[1]] for v in row} for x, (row, _) in enumerate(pmfs)}
-    weights = losses["weights"] and weights_of(losses["weights"], len(sizes))
-    shares = None if weights is None else [w / sum(weights) for w in weights]
+    weights = losses["weights"]
+    shares = None if weights is None else shares_of(weights, len(sizes))
     add_losses(program, of_inputs, shares, (min(costs), max(costs)))
     listed = {v for group in groups for v in group} | {
         v for one, two, _ in edges for v in one + two

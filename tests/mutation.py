@@ -77,7 +77,7 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
-        "number same_denominator integer integers vector weights_of integer_weights matrix "
+        "number same_denominator integer integers vector shares_of integer_weights matrix "
         "require_size real whole_number word none_or listed tabled is_pmf floats_of voters_prior",
     ),
     "settings": (

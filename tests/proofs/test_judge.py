@@ -678,6 +678,14 @@ def test_displayed_edges_may_have_one_output() -> None:
     assert wide.row(("privacy", 0, 1, 0)).terms == dict(zip(names, coefficients, strict=True))
 
 
+def test_displayed_neighbours_of_one_input_may_lack_an_output_that_stays_the_same() -> None:
+    # Two inputs are one up to a reflection, under which the middle output is its own image.
+    one = {"neighbours": [[0, 1]]}
+    assert verify.listed_neighbours(one, [0, 3], [1, 1, 1], False) == ([[0, 1]], [])
+    with pytest.raises(verify.Malformed, match="leave out outputs"):
+        verify.listed_neighbours({"neighbours": [[0, 3]]}, [0, 3, 6], [1] * 6, False)
+
+
 def broken_by_hand(name: str, table: dict[str, Any]) -> bool:
     """Whether the integers of a file are not private between the inputs of a case, written out."""
     inputs, _, promised = case(name)

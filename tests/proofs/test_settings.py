@@ -498,12 +498,12 @@ def test_integers_within_their_limits() -> None:
 def test_weights_of_a_file() -> None:
     half = Fraction(1, 2)
     assert verify.vector([0.5, "1/2"], 2) == [half, half]
-    assert verify.weights_of([0, 0.5], 2) == [0, half]
+    assert verify.shares_of([0, 0.5, 1.5], 3) == [0, half / 2, half * 3 / 2]
     assert verify.integer_weights([0.5, 0.25], 2) == ([2, 1], 4)
     assert verify.integer_weights(["1/2", "1/3", 0], 3) == ([3, 2, 0], 6)
     assert verify.matrix([[1], [2]], 2, 1) == [[1], [2]]
     for wrong in ([0.5], [0.0, 0.0], [-0.5, 1.0], [0.5, 0.5, 0.5]):
-        for read in (verify.weights_of, verify.integer_weights):
+        for read in (verify.shares_of, verify.integer_weights):
             with pytest.raises(verify.Malformed):
                 read(wrong, 2)
     for table in ([[1]], [[1], [2], [3]], [[1], [2, 3]], None):
