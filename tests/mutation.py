@@ -153,7 +153,7 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     "table": {
         "table_of": (JUDGE, "-k", "forged or accepted"),
         "any_table": (JUDGE, "-k", "test_files or test_displayed"),
-        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output"),
+        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output or lack_an_output"),
         "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),
     },
 }
