@@ -167,6 +167,17 @@ def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
     }
 
 
+@pytest.mark.parametrize(("sense", "sign"), [("minimise", 1), ("maximise", -1)])
+def test_a_row_says_that_no_loss_is_above_the_worst_one_or_no_utility_below(
+    sense: Any, sign: int
+) -> None:
+    setting = Kernel([[0.0, 1.0], [2.0, 0.5]], 1.0, objective="worst-case", sense=sense)
+    program = verify.kernel(json.loads(json.dumps(setting.to_dict())), None, None, {})
+    losses = {("K", 1, 0): sign * 2, ("K", 1, 1): sign * Fraction(1, 2)}
+    assert program.row(("worst", 1)) == verify.Row({**losses, ("t",): -sign})
+    assert program.boxes["t",] == (0, 2)
+
+
 @pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
 def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, worst: Any) -> None:
     table = [[1.0, 0.0], [0.0, 2.0]]
