@@ -36,7 +36,7 @@ import re
 import warnings
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
@@ -44,7 +44,7 @@ from fractions import Fraction
 from functools import cache, cached_property, partial, reduce
 from heapq import heappop, heappush
 from itertools import accumulate, combinations, islice, pairwise, permutations, product
-from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, perm, pi, prod
+from math import comb, factorial, floor, fsum, inf, lcm, log, log1p, log2, pi, prod
 from math import exp as e_to
 from operator import getitem, mul, sub
 from pathlib import Path
@@ -89,6 +89,11 @@ class Refused(Exception):
     def __init__(self, why: str, at: Any = None, missed: Number = 0) -> None:
         super().__init__(why)
         self.at, self.missed = at, missed
+
+
+def broken(why: str, missed: Number, at: Any) -> Refused:
+    """Return the refusal of a design that breaks a row by so much."""
+    return Refused(f"not private: {why} by {float(missed):.3g}", at, missed)
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -147,26 +152,24 @@ def vector(values: object, size: int) -> list[Fraction]:
     return same_denominator([number(value) for value in values])
 
 
-def weights_of(values: object, size: int) -> list[Fraction]:
-    """Read a list of ``size`` weights: all at least 0, not all 0."""
-    weights = vector(values, size)
-    if min(weights) < 0 or sum(weights) <= 0:
-        raise Malformed("a prior or a distribution has a weight below 0, or no other")
-    return weights
-
-
 def integer_weights(values: object, size: int) -> tuple[list[int], int]:
-    """Read ``size`` weights as integers over a common denominator; return both."""
-    if isinstance(values, list) and set(map(type, values)) == {float}:
-        # A prior of many floats is read without making a Fraction for each.
-        ratios = [value.as_integer_ratio() for value in values]
-    else:
-        ratios = [value.as_integer_ratio() for value in weights_of(values, size)]
+    """Read ``size`` weights, all at least 0, not all 0, as integers over a common denominator."""
+    # A prior of many floats is read without making a Fraction for each.
+    floats = isinstance(values, list) and len(values) == size and {*map(type, values)} == {float}
+    listed_: Any = values if floats else vector(values, size)
+    ratios = [value.as_integer_ratio() for value in listed_]
     common = lcm(*{denominator for _, denominator in ratios})
     weights = [numerator * (common // denominator) for numerator, denominator in ratios]
-    if len(weights) != size or min(weights) < 0 or sum(weights) <= 0:
+    if min(weights) < 0 or sum(weights) <= 0:
         raise Malformed("a prior or a distribution has a weight below 0, or no other")
     return weights, common
+
+
+def shares_of(values: object, size: int) -> list[Fraction]:
+    """Read ``size`` weights, all at least 0, not all 0, as shares of their sum."""
+    weights, _ = integer_weights(values, size)
+    total = sum(weights)
+    return [Fraction(weight, total) for weight in weights]
 
 
 def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
@@ -229,19 +232,12 @@ def exp(x: Number, bits: int = BITS) -> Between:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was proved about a design.
+    """What was proved about a design."""
 
-    Attributes:
-        rows: number of inequalities decided.
-        slack: every row holds with at least this slack, which is at least 0.
-        at: name of the row with that slack.
-        missed: largest violation among the rows that a design may miss (not privacy).
-    """
-
-    rows: int
-    slack: Number = 0
-    at: Any = None
-    missed: Number = 0
+    rows: int  # number of inequalities decided
+    slack: Number = 0  # every row holds with at least this slack, which is at least 0
+    at: Any = None  # name of the row with that slack
+    missed: Number = 0  # largest violation among the rows that a design may miss (not privacy)
 
 
 Growth = Callable[[int], tuple[int, int, int]]
@@ -267,50 +263,64 @@ def growth(epsilon: Number, exp_epsilon: Between | None = None) -> Growth:
     return enclosed
 
 
+def least_slack(
+    slacks_at: Callable[[int, int], list[int]],
+    total: int,
+    exp_to: Growth,
+    says: Callable[[int], tuple[Any, str]],
+) -> tuple[Fraction, Any]:
+    """Return the least slack, at least 0, and its row; refuse one below 0.
+
+    The slacks, times total unit, are those for an e^epsilon over unit. It is enclosed in more and
+    more bits, until its lower end shows that all rows hold, or its upper end that one does not.
+    """
+    bits = 64 + total.bit_length()
+    while True:
+        low, high, unit = exp_to(bits)
+        slacks = slacks_at(low, unit)
+        slack = Fraction(min(slacks), unit * total)
+        at, why = says(slacks.index(min(slacks)))
+        if slack >= 0:
+            return slack, at
+        if min(slacks_at(high, unit)) < 0:
+            raise broken(f"{why},", -slack, at)
+        bits *= 2
+        if bits > FINEST:
+            raise Refused(f"too close to be decided: {why}", at)
+
+
 def decide_ratios(
     weights: list[int], total: int, neighbours: Neighbours, exp_to: Growth, rows: int = 0
 ) -> Verdict:
-    """Decide w_v <= e^epsilon w_u for every two neighbouring variables u, v: epsilon-DP.
+    """Decide w_v <= e^epsilon w_u for every two variables u, v at one position of the columns.
 
-    Args:
-        weights: integer weight of one output of each variable, over ``total``.
-        total: sum of the weights of all outputs of an input.
-        neighbours: columns of variables, all of the same length.
-        exp_to: e^epsilon to so many bits.
-        rows: number of inequalities to report; 0 to count those of the columns.
-
-    Raises:
-        Refused: with the two variables, if an inequality is violated.
+    The weights are those of one output, over ``total``; ``exp_to`` is what `growth` returns.
+    Reported is the number of these rows if ``rows`` is 0; a refusal names the two variables.
     """
     if len(neighbours) < 2 or not neighbours[0]:
         return Verdict(0, Fraction(1), None)
     values = [[weights[v] for v in column] for column in neighbours]
     # At each position: the smallest and the largest weight of its neighbouring variables.
     small, large = (list(map(end, *values)) for end in (min, max))
-    count, bits = rows or len(values) * (len(values) - 1) * len(small), 64 + total.bit_length()
+    count = rows or len(values) * (len(values) - 1) * len(small)
     # Positions at which all weights are 0 hold trivially; their slack 0 would hide the others'.
     positions = [position for position, weight in enumerate(large) if weight]
     small, large = ([side[position] for position in positions] for side in (small, large))
     if not positions:
         return Verdict(count, Fraction(1), None)
-    while True:
-        # Hardest pair of a position: its largest weight against its smallest, at e^epsilon's low.
-        low, high, unit = exp_to(bits)
-        slacks = [low * a - unit * b for a, b in zip(small, large, strict=True)]
-        slack = min(slacks)
-        group = [column[positions[slacks.index(slack)]] for column in neighbours]
+
+    def says(index: int) -> tuple[tuple[int, int], str]:
+        group = [column[positions[index]] for column in neighbours]
         largest = max(group, key=weights.__getitem__)
         others = [v for v in group if v != largest] or [largest]
         at = largest, min(others, key=weights.__getitem__)
-        if slack >= 0:
-            return Verdict(count, Fraction(slack, unit * total), at)
-        if min(high * a - unit * b for a, b in zip(small, large, strict=True)) < 0:
-            missed = Fraction(-slack, unit * total)
-            why = f"not private: the ratio of variables {at} is above e^epsilon"
-            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
-        bits *= 2
-        if bits > FINEST:
-            raise Refused("a ratio is too close to e^epsilon to be distinguished from it", at)
+        return at, f"the ratio of variables {at} is above e^epsilon"
+
+    def slacks_at(exp_epsilon: int, unit: int) -> list[int]:
+        # Hardest pair of a position: its largest weight against its smallest.
+        return [exp_epsilon * a - unit * b for a, b in zip(small, large, strict=True)]
+
+    return Verdict(count, *least_slack(slacks_at, total, exp_to, says))
 
 
 def decide_sets(
@@ -319,26 +329,18 @@ def decide_sets(
     """Decide sum_y max(0, w_xy - e^epsilon w_zy) <= delta for all neighbours x, z: (eps, delta)-DP.
 
     The sum is the hockey-stick divergence, attained by the worst set of outputs. The slack reported
-    is that of the worst set that is not empty and has an output that one of the inputs has.
-
-    Args:
-        weights: integer weight of one output of each variable, over ``total``.
-        total: sum of the weights of all outputs of an input.
-        edges: pairs of neighbouring inputs, each once.
-        exp_to: e^epsilon to so many bits.
-        delta: exact.
-
-    Raises:
-        Refused: with the index of the edge and its direction, if an inequality is violated.
+    is that of the worst set that is not empty and has an output that one of the inputs has. A
+    refusal names the index of the edge and its direction; each edge is given once. For the weights
+    see `decide_ratios`.
     """
     if not edges:
         return Verdict(0, Fraction(1), None)
-    bits, limit = 64 + total.bit_length(), Fraction(delta)
+    limit = Fraction(delta)
     directed = [(a, b, n) for one, two, n in edges for a, b in ((one, two), (two, one))]
 
     def slacks_at(exp_epsilon: int, unit: int) -> list[int]:
         scaled, permitted = [unit * w for w in weights], [exp_epsilon * w for w in weights]
-        # Everything times unit: delta total unit, less the divergence of each directed edge.
+        # Delta total unit, less the divergence of each directed edge.
         budget, slacks = limit.numerator * total * unit // limit.denominator, list[int]()
         for first, second, multiplicities in directed:
             excess = [scaled[a] - permitted[b] for a, b in zip(first, second, strict=True)]
@@ -346,20 +348,10 @@ def decide_sets(
             slacks.append(budget - (divergence or max(filter(None, excess), default=0)))
         return slacks
 
-    while True:
-        low, high, unit = exp_to(bits)
-        slacks = slacks_at(low, unit)
-        slack = min(slacks)
-        at = divmod(slacks.index(slack), 2)
-        if slack >= 0:
-            return Verdict(len(directed), Fraction(slack, unit * total), at)
-        if min(slacks_at(high, unit)) < 0:
-            missed = Fraction(-slack, unit * total)
-            why = f"not private: a set of outputs of edge {at[0]} is above its limit"
-            raise Refused(f"{why}, by {float(missed):.3g}", at, missed)
-        bits *= 2
-        if bits > FINEST:
-            raise Refused("a set of outputs is too close to its limit to be decided", at)
+    def says(index: int) -> tuple[tuple[int, int], str]:
+        return divmod(index, 2), f"a set of outputs of edge {index // 2} is above its limit"
+
+    return Verdict(len(directed), *least_slack(slacks_at, total, exp_to, says))
 
 
 def decide_pmfs(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
@@ -382,17 +374,15 @@ SHOWN = 40  # characters of a value shown in a message
 def real(interval: str) -> Allowed:
     """Allow numbers in an interval such as "(0, 600]"."""
     low, high = map(float, interval[1:-1].split(","))
-    ends_ = {low} if interval[0] == "[" else set[float]()
-    ends_ |= {high} if interval[-1] == "]" else set()
-    types = (int, float)
-    return f"a number in {interval}", lambda v: type(v) in types and (low < v < high or v in ends_)
+    ends_ = {end for end, sign in ((low, interval[0]), (high, interval[-1])) if sign in "[]"}
+    text = f"a number in {interval}"
+    return text, lambda v: type(v) in (int, float) and (low < v < high or v in ends_)
 
 
 def whole_number(low: int, high: int) -> Allowed:
     """Allow integers from low to high."""
-    types = (int, float)
-    description = f"an integer from {low} to {high}"
-    return description, lambda v: type(v) in types and low <= v <= high and v == int(v)
+    fits = real(f"[{low}, {high}]")[1]
+    return f"an integer from {low} to {high}", lambda v: fits(v) and v == int(v)
 
 
 def word(*options: str) -> Allowed:
@@ -433,9 +423,9 @@ NAMES: Allowed = (
 )
 
 
-def is_pmf(values: list[float]) -> bool:
-    """Whether numbers are at least 0 and sum to 1 within 1e-9."""
-    return min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
+def is_pmf(values: list[float], size: int) -> bool:
+    """Whether so many numbers are at least 0 and sum to 1 within 1e-9."""
+    return len(values) == size and min(values) >= 0 and abs(fsum(values) - 1) <= 1e-9
 
 
 def floats_of(text: str) -> list[float]:
@@ -493,9 +483,10 @@ def votes_fit(prior: str, classes: int) -> bool:
     """Whether a prior of the votes is uniform, dirichlet:A or point:P,...,P."""
     name, _, text = prior.partition(":")
     p = floats_of(text)
-    several = name == "point" and len(p) == classes and max(p) <= 1 and is_pmf(p)
-    require_no_proof = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
-    return prior == "uniform" or several or require_no_proof
+    fixed = name == "point" and max(p) <= 1 and is_pmf(p, classes)
+    return (
+        prior == "uniform" or fixed or (name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6)
+    )
 
 
 def multiclass_fits(s: Setting) -> Requirements:
@@ -517,17 +508,6 @@ def plurality_fits(s: Setting) -> Requirements:
     yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
 
 
-def sampler_fits(s: Setting) -> Requirements:
-    """Yield the conditions on the distribution of an optimal sampler's records."""
-    pmf, objective = s["distribution"], s["objective"]
-    yield pmf is None or objective != "worst-case", "distribution is of the mean and the output"
-    yield pmf is not None or objective != "output", "distribution is missing for the output"
-    yield (
-        pmf is None or (len(pmf) == s["categories"] and is_pmf(pmf)),
-        "distribution is no distribution",
-    )
-
-
 def floor_fits(s: Setting) -> Requirements:
     """Yield the condition on the epsilon of a smooth floor."""
     yield s["epsilon"] > log1p(1 / s["records"]), "epsilon is not above log(1 + 1/n)"
@@ -536,7 +516,7 @@ def floor_fits(s: Setting) -> Requirements:
 def prior_fits(s: Setting) -> Requirements:
     """Yield the conditions on a public prior and the names of its categories."""
     q, names = s["public"], s["labels"]
-    yield is_pmf(q), "public has a sum that is not 1"
+    yield is_pmf(q, len(q)), "public has a sum that is not 1"
     same = names is None or len(names) == len(set(names)) == len(q)
     yield same, "labels are not as many different names as masses"
 
@@ -544,17 +524,14 @@ def prior_fits(s: Setting) -> Requirements:
 def mollifier_fits(s: Setting) -> Requirements:
     """Yield the conditions on the prior and the user's own distribution."""
     yield from prior_fits(s)
-    yield (
-        len(s["distribution"]) == len(s["public"]) and is_pmf(s["distribution"]),
-        "distribution is no distribution of these categories",
-    )
+    yield is_pmf(s["distribution"], len(s["public"])), "distribution is none of these categories"
 
 
 def population_fits(s: Setting) -> Requirements:
     """Yield the conditions on the prior, the users' distributions and their weights."""
     yield from prior_fits(s)
     users, weights = s["users"], s["weights"]
-    pmfs = all(len(pmf) == len(s["public"]) and is_pmf(pmf) for pmf in users)
+    pmfs = all(is_pmf(pmf, len(s["public"])) for pmf in users)
     yield pmfs, "users hold what is no distribution of these categories"
     fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
     yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
@@ -573,22 +550,17 @@ def graph_fits(s: Setting, inputs: int, named: bool) -> Requirements:
 
 def rows_fit(s: Setting, used_names: set[str]) -> Requirements:
     """Yield the conditions on the user's own linear constraints."""
+    are_places, are_numbers = listed(listed(INDEX, 3, 3), 0)[1], listed(NUMBER, 0)[1]
+    are_limits = listed(none_or(NUMBER))[1]
     for name, entries, coefficients, lower, upper in s["constraints"] or []:
-        yield (
-            TEXT[1](name) and name not in {"", *used_names},
-            "constraints hold a name that is taken, or none",
-        )
+        is_free = TEXT[1](name) and name not in {"", *used_names}
+        yield is_free, "constraints hold a name that is taken, or none"
         used_names = {*used_names, name}
-        yield listed(listed(INDEX, 3, 3), 0)[1](entries), "constraints hold places that are none"
-        yield (
-            listed(NUMBER, 0)[1](coefficients),
-            "constraints hold coefficients that are no numbers",
-        )
-        limits = listed(none_or(NUMBER))
-        yield limits[1](lower) and limits[1](upper), "constraints hold limits that are no numbers"
+        yield are_places(entries), "constraints hold places that are none"
+        yield are_numbers(coefficients), "constraints hold coefficients that are no numbers"
+        yield are_limits(lower) and are_limits(upper), "constraints hold limits that are no numbers"
         yield len(lower) == len(upper), "constraints hold other numbers of limits"
-        both = zip(lower, upper, strict=True)
-        rising = all(a is None or b is None or a <= b for a, b in both)
+        rising = all(None in pair or pair[0] <= pair[1] for pair in zip(lower, upper, strict=True))
         yield rising, "constraints hold a lower limit above the upper one"
 
 
@@ -602,20 +574,16 @@ def kernel_fits(s: Setting) -> Requirements:
     yield loss != "hamming" or shape is not None, "loss needs a shape"
     yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
-    fixed, used_names = s["invariant"], {"sums", "privacy"}
+    fixed = s["invariant"]
     if fixed is not None and isinstance(fixed[0], list):
         is_table = tabled(NUMBER)[1]
         yield len(fixed) == 2 and all(map(is_table, fixed)), "invariant is no pair of tables"
     elif fixed is not None:
-        yield listed(WEIGHT)[1](fixed), "invariant is no distribution"
-        yield (
-            inputs == outputs == len(fixed) and is_pmf(fixed),
-            "invariant is no distribution of the inputs",
-        )
-    used_names |= {"invariance"} if fixed is not None else set()
-    used_names |= {"delta"} if s["delta"] else set()
-    used_names |= {"losses"} if s["objective"] == "worst-case" else set()
-    yield from rows_fit(s, used_names)
+        keeps = listed(WEIGHT)[1](fixed) and inputs == outputs and is_pmf(fixed, inputs)
+        yield keeps, "invariant is no distribution of the inputs"
+    used = {"invariance": fixed is not None, "delta": s["delta"], "sums": True, "privacy": True}
+    used["losses"] = s["objective"] == "worst-case"
+    yield from rows_fit(s, {name for name, is_used in used.items() if is_used})
     fits_shape = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
     yield fits_shape or inputs == outputs, "symmetry is of as many outputs as inputs"
     yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
@@ -752,11 +720,10 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
         RECORDS
         | {
             "categories": whole_number(2, 100),
-            "objective": word("worst-case", "mean", "output"),
-            "distribution": none_or(listed(WEIGHT)),
+            "objective": word("worst-case", "mean"),
             "prior": real("[1e-3, 1e3]"),
         },
-        sampler_fits,
+        lambda _: iter(()),
     ),
     "plurality": (
         RELEASES
@@ -812,25 +779,23 @@ SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
 }
 
 
-def require_fields(values: Any, fields: Fields, what: str) -> None:
-    """Refuse parameters that are missing, unknown or not allowed."""
-    if not isinstance(values, dict):
-        raise Malformed(f"{what} holds no parameters by name")
-    for name in {**fields, **dict.fromkeys(dict.keys(values))}:
+def allowed(kind: str, setting: Any) -> None:
+    """Refuse a setting that dpopt itself would refuse: of wrong fields, or of wrong values."""
+    if kind not in SETTINGS:
+        raise Malformed(f"its kind is {str(kind)[:SHOWN]!r}, which is not checked here")
+    fields, fit = SETTINGS[kind]
+    if not isinstance(setting, dict):
+        raise Malformed("the setting holds no parameters by name")
+    # Not by its own items, which would count as read.
+    values: Setting = dict(dict.items(setting))
+    for name in {**fields, **values}:
         if name not in fields or name not in values:
             how = "unknown" if name in values else "missing"
-            raise Malformed(f"the parameter {name[:SHOWN]} of {what} is {how}")
+            raise Malformed(f"the parameter {name[:SHOWN]} of the setting is {how}")
         description, fits = fields[name]
-        if not fits(dict.__getitem__(values, name)):
-            shown = str(dict.__getitem__(values, name))[:SHOWN]
-            raise Malformed(f"{name} is {shown}; it must be {description}")
-
-
-def allowed(kind: str, setting: Any) -> None:
-    """Refuse a setting that dpopt itself would refuse."""
-    fields, fit = SETTINGS[kind]
-    require_fields(setting, fields, "the setting")
-    for holds, requirement in fit(dict(dict.items(setting))):
+        if not fits(values[name]):
+            raise Malformed(f"{name} is {str(values[name])[:SHOWN]}; it must be {description}")
+    for holds, requirement in fit(values):
         if not holds:
             raise Malformed(f"{requirement}, in a setting of {kind}")
 
@@ -843,58 +808,55 @@ class Row:
     """A row a . v <= b or a . v = b; a coefficient is a number or an enclosure of one.
 
     Only coefficients of variables that are at least 0 may be enclosures.
-
-    Attributes:
-        terms: a, by variable.
-        limit: b.
-        equality: whether the row is a . v = b.
-        promised: if False, a design may violate the row, and the verdict says by how much.
     """
 
-    terms: dict[Variable, Number | Between]
-    limit: Number | Between = 0
-    equality: bool = False
-    promised: bool = True
+    terms: dict[Variable, Number | Between]  # a, by variable
+    limit: Number | Between = 0  # b
+    equality: bool = False  # whether the row is a . v = b
+    promised: bool = True  # if False, a design may violate it, and the verdict says by how much
+
+
+def no_row(name: Name) -> Row:
+    """Refuse the name of a row that the program does not have."""
+    raise Malformed(f"there is no row {str(name)[:80]}")
 
 
 @dataclass
 class Program:
-    """The linear program of a setting, and the solution that a design is.
+    """The linear program of a setting, and the solution that a design is."""
 
-    Attributes:
-        pmfs: distributions: lists of variables >= 0, each with its sum.
-        boxes: lower and upper limit of each other variable.
-        cost: the objective, by variable.
-        names: the names of the rows.
-        row: the row of a name.
-        maximise: whether a larger value is better.
-        point: the design's value of each variable; variables that it lacks are 0.
-        private: decides the privacy rows on integers, where they are many; None if `row` does.
-        others: names of the rows that ``private`` does not decide.
-        note: text printed after the value.
-        neighbours: the neighbouring inputs between which privacy was decided, in words.
-        pairs: distributions of the output for neighbours, in both orders, and their total; None if
-            they are not listed for this kind.
-        among: text printed after "no other" if the bound holds for some solutions only.
-    """
-
-    pmfs: list[Pmf]
-    boxes: dict[Variable, Between]
-    cost: Mapping[Variable, Number]
-    names: Callable[[], Iterable[Name]]
-    row: Callable[[Name], Row]
-    maximise: bool = False
+    pmfs: list[Pmf]  # distributions: lists of variables >= 0, each with its sum
+    boxes: dict[Variable, Between]  # lower and upper limit of each other variable
+    cost: Mapping[Variable, Number]  # the objective, by variable
+    many: Callable[[], Iterable[Name]] = list  # names of rows that are written one by one
+    made: Callable[[Name], Row] = no_row  # writes such a row
+    maximise: bool = False  # whether a larger value is better
+    rows: dict[Name, Row] = field(default_factory=dict)  # the other rows
+    # The design's value of each variable; variables that it lacks are 0.
     point: dict[Variable, Number] = field(default_factory=dict)
+    # Decides the rows of `made` on integers; if None, they are decided one by one.
     private: Callable[[], Verdict] | None = None
-    others: Callable[[], Iterable[Name]] = list
+    # Distributions of the output for neighbours, in both orders, and their total, if listed.
     pairs: Callable[[], tuple[Iterable[Pair], int]] | None = None
-    note: str = ""
-    neighbours: str = ""
-    among: str = ""
+    mean: Callable[[], Number] | None = None  # the value, if the point does not have all of it
+    note: str = ""  # printed after the value
+    neighbours: str = ""  # the inputs between which privacy was decided, in words
+    among: str = ""  # printed after "no other" if the bound holds for some solutions only
+
+    def names(self) -> Iterator[Name]:
+        """Yield the names of all rows."""
+        yield from self.many()
+        yield from self.rows
+
+    def row(self, name: Name) -> Row:
+        """Return the row of a name."""
+        return self.rows[name] if name in self.rows else self.made(name)
 
     @property
     def value(self) -> Number:
         """The objective value of the design."""
+        if self.mean:
+            return self.mean()
         return summed(cost * self.point.get(v, 0) for v, cost in self.cost.items())
 
     @property
@@ -917,10 +879,7 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
 
     With d = cost + y a, it is the sum over distributions of mass times min d, plus the sum over
     boxes of min d v, minus y . b. Enclosed coefficients enter with the end that lowers the bound.
-    A program that maximises is negated.
-
-    Raises:
-        Refused: if the multiplier of an inequality is negative.
+    A program that maximises is negated. A negative multiplier of an inequality is refused.
     """
     sign = -1 if program.maximise else 1
     reduced: dict[Variable, Number] = defaultdict(int)
@@ -950,24 +909,19 @@ def bound(program: Program, multipliers: Iterable[tuple[Name, Number]]) -> Numbe
     return sign * summed(total)
 
 
-def each_once(multipliers: Iterable[tuple[Name, Number]]) -> Iterator[tuple[Name, Number]]:
-    """Yield the multipliers of a file; refuse a row that stands twice, which might be very long."""
-    names = set[Name]()
-    for name, y in multipliers:
-        if name in names:
-            raise Malformed(f"row {str(name)[:80]} stands twice")
-        names.add(name)
-        yield name, y
+def multipliers_of(lines: list[Any]) -> list[tuple[Name, Fraction]]:
+    """Read the multipliers of a file; refuse a row that stands twice, which might be very long."""
+    require_size(len(lines), 40)
+    multipliers = [(tuple(map(frozen, name)), number(y)) for *name, y in lines]
+    if len(dict(multipliers)) < len(multipliers):
+        raise Malformed("a row stands twice among the multipliers")
+    return multipliers
 
 
 def decide(program: Program) -> Verdict:
     """Decide whether a design satisfies its distributions, boxes and promised rows.
 
-    Returns:
-        The number of rows, their least slack, and the largest violation of rows not promised.
-
-    Raises:
-        Refused: with the row, if one is violated.
+    The verdict has the largest violation of rows not promised; of others, one is refused.
     """
     point, missed = program.point, Fraction(0)
     for variables, mass in program.pmfs:
@@ -979,7 +933,7 @@ def decide(program: Program) -> Verdict:
             raise Refused(f"{variable} is outside its limits")
     verdict = program.private() if program.private else Verdict(0, Fraction(1))
     count, slack, at = verdict.rows, verdict.slack, verdict.at
-    for name in program.others() if program.private else program.names():
+    for name in program.rows if program.private else program.names():
         row, count = program.row(name), count + 1
         terms = [[a * point.get(v, 0) for a in ends(both)] for v, both in row.terms.items()]
         sums = sum(map(min, terms)), sum(map(max, terms))
@@ -987,7 +941,7 @@ def decide(program: Program) -> Verdict:
         over = sums[1] - ends(row.limit)[0]
         miss = max(over, ends(row.limit)[1] - sums[0]) if row.equality else over
         if row.promised and miss > 0:
-            raise Refused(f"not private: row {name} is broken by {float(miss):.3g}", name, miss)
+            raise broken(f"row {name} is broken", miss, name)
         if row.promised and -miss < slack and not program.private:
             slack, at = -miss, name
         missed = max(missed, miss)
@@ -1070,12 +1024,8 @@ def decide_releases(
     line to 0 on their left and one of slope 1 on their right; nor above what one step makes of
     such a function at the breakpoints. All is in integers that are rounded up.
 
-    Args:
-        pairs: in both orders; P may be rounded up, and Q down.
-        total: what these integers are over.
-        releases: k.
-        epsilon: of all releases together.
-        delta: likewise.
+    The pairs, over ``total``, are in both orders; P may be rounded up, and Q down. (epsilon, delta)
+    is of all releases together; see `upper_delta` for the grid of breakpoints.
     """
     listed_ = deciding(pairs, total)
     # Steps for each breakpoint; those of the coarsest grid, over 8.
@@ -1099,14 +1049,9 @@ def decide_releases(
 def upper_delta(
     pairs: list[Pair], total: int, releases: int, epsilon: Number, count: int
 ) -> Fraction:
-    """Return an upper bound of the delta of k releases.
+    """Bound the delta of k releases, with ``count`` breakpoints on either side of 1.
 
-    Args:
-        pairs: those that decide, see `deciding`.
-        total: as in `decide_releases`.
-        releases: k.
-        epsilon: of all of them together.
-        count: breakpoints on either side of 1.
+    For the others see `decide_releases`.
     """
     # Breakpoints, and the values there, have as many fractional bits as corners.
     unit = 1 << CORNER
@@ -1143,14 +1088,9 @@ def upper_delta(
 
 
 def stepped(pair: Pair, total: int, t: int, points: list[int], values: list[int]) -> int:
-    """Return the sum of w(t P_y, Q_y), rounded up.
+    """Return the sum of w(t P_y, Q_y) of `decide_releases`, rounded up, in units of 2^-CORNER.
 
-    Args:
-        pair: P and Q, over ``total``.
-        total: what they are over.
-        t: in units of 2^-CORNER.
-        points: breakpoints of w(., 1), rising, likewise.
-        values: upper values there, likewise.
+    So are t, and of w(., 1) rising breakpoints and upper values there; see `upper_delta`.
     """
     whole_sum = 0
     for p, q in zip(*pair, strict=True):
@@ -1187,27 +1127,21 @@ def words(shape: object, size: int) -> list[tuple[int, ...]]:
 
 def neighbours(setting: Setting, inputs: int) -> list[tuple[int, int]] | None:
     """Return the directed edges of a neighbour graph; None if all inputs are neighbours."""
-    graph, shape = setting["graph"], setting.get("shape")
+    graph = setting["graph"]
     if graph == "complete":
         return None
-    if isinstance(graph, list):
-        edges = [(integer(x, 0, inputs - 1), integer(z, 0, inputs - 1)) for x, z in graph]
-    elif graph in ("path", "cycle", "grid", "hamming"):
+    edges = graph if isinstance(graph, list) else [(inputs - 1, 0)] if graph == "cycle" else []
+    if isinstance(graph, str):
         line = graph in ("path", "cycle")
-        index_of = {w: x for x, w in enumerate(words(None if line else shape, inputs))}
-        if len(index_of) != inputs:
-            raise Malformed("the shape is of another number of inputs")
+        index_of = {w: x for x, w in enumerate(words(None if line else setting["shape"], inputs))}
         categories = range(1 + max(max(word) for word in index_of))
         require_size(len(index_of), len(categories) if graph == "hamming" else 1)
         # Each edge once: one symbol raised by 1 (grid, path, cycle) or to any larger one (hamming).
-        edges = [(inputs - 1, 0)] if graph == "cycle" else []
         for word, x in index_of.items():
             for i, category in enumerate(word):
                 others = categories[category + 1 :] if graph == "hamming" else (category + 1,)
                 changed = (index_of.get((*word[:i], other, *word[i + 1 :])) for other in others)
                 edges += [(x, z) for z in changed if z is not None]
-    else:
-        raise Malformed(f"graph is {str(graph)[:40]!r}")
     # Both directions, no loops; a graph with all pairs is the complete one.
     directed = sorted({pair for x, z in edges for pair in ((x, z), (z, x)) if x != z})
     return directed if len(directed) < inputs * (inputs - 1) else None
@@ -1218,95 +1152,86 @@ def add_privacy(
 ) -> None:
     """Add the rows of (epsilon, delta)-DP, and their slack variables, to a program over K.
 
+    The pairs are those of `neighbours`, and the shape is (inputs, outputs).
     "privacy", x, z, y: K_xy - e^epsilon K_zy <= s_xzy, and "delta", x, z: sum_y s_xzy <= delta.
-    For all pairs and delta = 0, with u_y = min_x K_xy, there are fewer rows:
+    For all pairs (None) and delta = 0, with u_y = min_x K_xy, there are fewer rows:
     "above", x, y: K_xy <= e^epsilon u_y, and "below", x, y: u_y <= K_xy.
-
-    Args:
-        program: with variables ("K", x, y).
-        pairs: directed edges (x, z); None for all pairs.
-        shape: numbers of inputs and outputs.
-        exp_epsilon: e^epsilon, enclosed.
-        delta: exact.
     """
     (inputs, outputs), (low, high), point = shape, exp_epsilon, program.point
     program.neighbours = among(pairs, inputs)
     require_size(inputs * (inputs if delta else 1) if pairs is None else len(pairs), outputs)
+    columns = range(outputs)
     if pairs is None and delta == 0:
-        program.boxes |= {("u", y): (0, 1) for y in range(outputs)}
+        program.boxes |= {("u", y): (0, 1) for y in columns}
         if point:
-            point |= {
-                ("u", y): min(point["K", x, y] for x in range(inputs)) for y in range(outputs)
-            }
+            point |= {("u", y): min(point["K", x, y] for x in range(inputs)) for y in columns}
         # 2 inputs outputs rows instead of inputs (inputs - 1) outputs.
-        names = list(product(("above", "below"), range(inputs), range(outputs)))
+        names: list[Name] = [*product(("above", "below"), range(inputs), columns)]
     else:
-        pairs = (
-            [(x, z) for x in range(inputs) for z in range(inputs) if x != z]
-            if pairs is None
-            else pairs
-        )
-        names = [("privacy", *pair, y) for pair in pairs for y in range(outputs)]
+        pairs = list(permutations(range(inputs), 2)) if pairs is None else pairs
+        names = [("privacy", *pair, y) for pair in pairs for y in columns]
         for x, z in pairs if delta else ():
             names.append(("delta", x, z))
-            for y in range(outputs):
-                program.boxes["s", x, z, y] = (0, 1)
-                if point:
-                    point["s", x, z, y] = max(0, point["K", x, y] - low * point["K", z, y])
-    privacy_names, other_names, other_row = set(names), program.names, program.row
+            program.boxes |= {("s", x, z, y): (0, 1) for y in columns}
+            for y in columns if point else ():
+                point["s", x, z, y] = max(0, point["K", x, y] - low * point["K", z, y])
+    name_set = set(names)
 
     def row(name: Name) -> Row:
-        if name not in privacy_names:
-            return other_row(name)
+        if name not in name_set:
+            no_row(name)
         if name[0] == "above":
             return Row({("K", *name[1:]): 1, ("u", name[2]): (-high, -low)})
         if name[0] == "below":
             return Row({("u", name[2]): 1, ("K", *name[1:]): -1})
         if name[0] == "delta":
-            return Row({("s", *name[1:], y): 1 for y in range(outputs)}, delta)
+            return Row({("s", *name[1:], y): 1 for y in columns}, delta)
         _, x, z, y = name
         slack: dict[Variable, Any] = {("s", x, z, y): -1} if delta else {}
         return Row({("K", x, y): 1, ("K", z, y): (-high, -low), **slack})
 
-    program.names, program.row = lambda: [*names, *other_names()], row
+    program.many, program.made = lambda: names, row
 
 
-def no_table() -> "WeightTable":
-    """Refuse to decide privacy without weights."""
-    raise Malformed("there are no weights")
+def add_losses(
+    program: Program, losses: Mapping[Name, Any], shares: Iterable[Number] | None, box: Between
+) -> None:
+    """Set the objective: the mean of sums by their shares; without shares the largest sum, t.
 
-
-def no_row(name: Name) -> Row:
-    """Refuse the name of a row that the program does not have."""
-    raise Malformed(f"there is no row {str(name)[:80]}")
+    Row by row a sum is at most t, or at least t where the program maximises; t is in the box.
+    """
+    if shares is not None:
+        parts = zip(shares, losses.values(), strict=True)
+        program.cost = {v: share * a for share, each in parts for v, a in each.items()}
+        return
+    sign, point = (-1 if program.maximise else 1), program.point
+    for name, each in losses.items():
+        program.rows[name] = Row({v: sign * a for v, a in each.items()} | {("t",): -sign})
+    program.cost, program.boxes["t",] = {("t",): 1}, box
+    if point:
+        sums = [sum(a * point[v] for v, a in each.items()) for each in losses.values()]
+        point["t",] = min(sums) if program.maximise else max(sums)
 
 
 @dataclass
 class WeightTable:
-    """The integer weights of a kernel, for its inputs up to symmetry.
+    """The integer weights of a kernel, for its inputs up to symmetry."""
 
-    Pr[y | x] is the weight of the variable of (x, y), over ``total``.
+    weights: list[int]  # of one output of each variable; the variables of an input are consecutive
+    counts: list[int]  # number of outputs of an input that share each variable
+    starts: list[int]  # index of the first variable of each input, and the number of variables
+    total: int  # sum of weights times counts of each input
 
-    Attributes:
-        weights: of one output of each variable; the variables of an input are consecutive.
-        counts: number of outputs of an input that share each variable.
-        starts: index of the first variable of each input, and the number of variables.
-        total: sum of weights times counts of each input.
-    """
-
-    weights: list[int]
-    counts: list[int]
-    starts: list[int]
-    total: int
+    def decide(self, pairs: Iterable[tuple[int, int]], exp_to: Growth, rows: int) -> Verdict:
+        """Decide w_v <= e^epsilon w_u for pairs (u, v) of variables, in both directions."""
+        columns = [*map(list, zip(*pairs, strict=True))]
+        return decide_ratios(self.weights, self.total, columns, exp_to, rows)
 
 
 def table_of(stored: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     """Read the weights of a file: "total", and under "weights" a list for each input.
 
-    Args:
-        stored: integer weights, as the file has them.
-        sizes: number of variables of each input.
-        counts: number of outputs that share each variable.
+    An input has so many variables (``sizes``), each shared by so many outputs (``counts``).
     """
     total, rows = integer(stored["total"], 1, 1 << 4 * LONGEST), stored["weights"]
     if not isinstance(rows, list) or len(rows) != len(sizes):
@@ -1328,65 +1253,34 @@ def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -
     """
     inputs, outputs = integer(setting["inputs"], 2, MOST), integer(setting["outputs"], 1, MOST)
     require_size(inputs, outputs, 4)
-    loss_spec = setting["loss"]
-    if isinstance(loss_spec, str):
-        if loss_spec not in LOSSES:
-            raise Malformed(f"loss is {loss_spec[:40]!r}")
+    loss: Any = setting["loss"]
+    if isinstance(loss, str):
         sides = [words(setting["shape"], size) for size in (inputs, outputs)]
-        loss: Any = [[LOSSES[loss_spec](a, b) for b in sides[1]] for a in sides[0]]
+        loss = [[LOSSES[loss](a, b) for b in sides[1]] for a in sides[0]]
     else:
-        loss = matrix(loss_spec, inputs, outputs)
-    # The cells (x, y) of the kernel, row by row.
-    cells = list(product(range(inputs), range(outputs)))
+        loss = matrix(loss, inputs, outputs)
     pmfs: list[Pmf] = [([("K", x, y) for y in range(outputs)], 1) for x in range(inputs)]
-    program = Program(pmfs, {}, {}, list, no_row, setting["sense"] == "maximise")
-    variable = variables_of(setting, inputs, outputs)
+    program = Program(pmfs, {}, {}, maximise=setting["sense"] == "maximise")
+    program.rows = own_rows(setting, inputs, outputs)
+    variable = orbits(setting, inputs, outputs)
     table = table_of(stored, *sizes_of(variable, outputs)) if stored else None
     if table:
-        probabilities = [Fraction(weight, table.total) for weight in table.weights]
-        program.point = {("K", x, y): probabilities[variable[x][y]] for x, y in cells}
-    rows = own_rows(setting, inputs, outputs)
-    if setting["sense"] not in ("minimise", "maximise"):
-        raise Malformed("sense is neither minimise nor maximise")
-    if setting["objective"] not in ("mean", "worst-case"):
-        raise Malformed("objective is neither mean nor worst-case")
-    if setting["objective"] == "worst-case":
-        # "worst", x: loss_x . K_x <= t, or t <= loss_x . K_x of a utility.
-        sign, all_losses = (-1 if program.maximise else 1), [loss[x][y] for x, y in cells]
-        for x, line in enumerate(loss):
-            terms: dict[Variable, Any] = {("K", x, y): sign * a for y, a in enumerate(line)}
-            rows["worst", x] = Row(terms | {("t",): -sign})
-        program.cost, program.boxes["t",] = {("t",): 1}, (min(all_losses), max(all_losses))
-        if stored:
-            losses = [
-                sum(a * program.point["K", x, y] for y, a in enumerate(loss[x]))
-                for x in range(inputs)
-            ]
-            program.point["t",] = min(losses) if program.maximise else max(losses)
-    else:
-        prior = weights_of(setting["prior"] or [1] * inputs, inputs)
-        total = sum(prior)
-        program.cost = {("K", x, y): prior[x] / total * loss[x][y] for x, y in cells}
-    program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
-    target = [number(setting[name]) for name in ("epsilon", "delta")]
+        masses = [Fraction(weight, table.total) for weight in table.weights]
+        program.point = {v: masses[variable[v[1]][v[2]]] for row, _ in pmfs for v in row}
+    losses = {("worst", x): dict(zip(row, loss[x], strict=True)) for x, (row, _) in enumerate(pmfs)}
+    prior = shares_of(setting["prior"] or [1] * inputs, inputs)
+    shares = None if setting["objective"] == "worst-case" else prior
+    add_losses(program, losses, shares, (min(map(min, loss)), max(map(max, loss))))
+    epsilon, delta = (number(setting[name]) for name in ("epsilon", "delta"))
     pairs = neighbours(setting, inputs)
-    add_privacy(program, pairs, (inputs, outputs), exp_epsilon or exp(target[0]), target[1])
+    add_privacy(program, pairs, (inputs, outputs), exp_epsilon or exp(epsilon), delta)
     if table:
-        exp_to = growth(target[0], exp_epsilon)
-        decide_rows = partial(decide_table, table, variable, pairs, exp_to, target[1])
-        program.others, program.private = lambda: rows, decide_rows
+        exp_to = growth(epsilon, exp_epsilon)
+        program.private = partial(decide_table, table, variable, pairs, exp_to, delta)
         program.pairs = partial(pairs_of_rows, table, variable, pairs)
     if setting["symmetry"] != "none":
-        symmetric(setting, loss, pairs)
+        symmetric(setting, loss, pairs, variable)
     return program
-
-
-def variables_of(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
-    """Return the variable of each (input, output): the pairs of an orbit share one."""
-    if setting["symmetry"] == "none":
-        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
-    orbit = orbits(setting, inputs, outputs)
-    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
 
 
 def sizes_of(variable: list[list[int]], outputs: int) -> tuple[list[int], list[int]]:
@@ -1408,34 +1302,28 @@ def decide_table(
     exp_to: Growth,
     delta: Number,
 ) -> Verdict:
-    """Decide that a table is (epsilon, delta)-DP along directed edges.
+    """Decide that a table is (epsilon, delta)-DP between those of `neighbours`.
 
-    Args:
-        table: the integer weights.
-        variable: index of the variable of (x, y), shape (inputs, outputs).
-        pairs: the edges; None for all pairs.
-        exp_to: e^epsilon to so many bits.
-        delta: exact.
+    ``variable`` has the index of the variable of (x, y), shape (inputs, outputs).
     """
-    inputs = range(len(variable))
     if delta:
-        all_pairs = [(x, z) for x in inputs for z in inputs if x != z] if pairs is None else pairs
         # Edges whose outputs have the same pairs of variables are one.
         edges = {
-            tuple(sorted(zip(variable[x], variable[z], strict=True))) for x, z in all_pairs if x < z
+            tuple(sorted(zip(variable[x], variable[z], strict=True)))
+            for x, z in (combinations(range(len(variable)), 2) if pairs is None else pairs)
+            if x < z
         }
         edge_list = [([a for a, _ in e], [b for _, b in e], [1] * len(e)) for e in sorted(edges)]
         return decide_sets(table.weights, table.total, edge_list, exp_to, delta)
     if pairs is None:
-        columns, count = variable, len(variable) * (len(variable) - 1) * len(variable[0])
-        return decide_ratios(table.weights, table.total, columns, exp_to, count)
+        count = len(variable) * (len(variable) - 1) * len(variable[0])
+        return decide_ratios(table.weights, table.total, variable, exp_to, count)
     joined = [
         (a, b) for x, z in pairs if x < z for a, b in zip(variable[x], variable[z], strict=True)
     ]
     # A pair of variables stands for both directions, wherever it occurs.
     unordered = sorted({(min(pair), max(pair)) for pair in joined if pair[0] != pair[1]})
-    columns = [[a for a, _ in unordered], [b for _, b in unordered]]
-    return decide_ratios(table.weights, table.total, columns, exp_to, 2 * len(joined))
+    return table.decide(unordered, exp_to, 2 * len(joined))
 
 
 def pairs_of_rows(
@@ -1458,22 +1346,25 @@ def among(pairs: list[tuple[int, int]] | None, inputs: int) -> str:
     return f"along {len(pairs)} directed edges of {inputs} inputs{note}"
 
 
-def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int], int]:
+def orbits(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
     """Return the orbit of each pair (x, y) under the symmetries, numbered as in a file.
 
     A table with one weight for each orbit defines a whole kernel: no symmetry has to be proved.
     """
     symmetry, orbit = setting["symmetry"], dict[tuple[int, int], int]()
+    if symmetry == "none":
+        return [[*range(x * outputs, (x + 1) * outputs)] for x in range(inputs)]
     if symmetry in ("hamming", "symbols"):
         # An orbit: for each alphabet size, at how many positions of that size two words differ.
         shape = setting["shape"] if symmetry == "hamming" else [inputs]
         blocks = [[i for i, q in enumerate(shape) if q == size] for size in sorted(set(shape))]
-        distances = {
-            (x, y): tuple(sum(v[i] != w[i] for i in block) for block in blocks)
-            for (x, v), (y, w) in product(enumerate(words(shape, inputs)), repeat=2)
-        }
-        order = {d: number for number, d in enumerate(sorted(set(distances.values())))}
-        return {pair: order[d] for pair, d in distances.items()}
+        all_words = words(shape, inputs)
+        distances = [
+            [tuple(sum(v[i] != w[i] for i in block) for block in blocks) for w in all_words]
+            for v in all_words
+        ]
+        order = {d: number for number, d in enumerate(sorted(set().union(*distances)))}
+        return [[order[d] for d in row] for row in distances]
     # Breadth-first: the first pair that was not reached starts the next orbit.
     count, generators = 0, symmetry_generators(setting, inputs, outputs)
     for pair in product(range(inputs), range(outputs)):
@@ -1483,7 +1374,7 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> dict[tuple[int, int],
                 orbit[x, y] = count
                 reached += [(sigma[x], tau[y]) for sigma, tau in generators]
         count += bool(reached)
-    return orbit
+    return [[orbit[x, y] for y in range(outputs)] for x in range(inputs)]
 
 
 def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
@@ -1518,31 +1409,32 @@ def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[lis
     return symmetry
 
 
-def symmetric(setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None) -> None:
+def symmetric(
+    setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None, orbit: list[list[int]]
+) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
     inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
     rows, orbit_loss = own_rows(setting, inputs, outputs), dict[int, Number]()
     size, generators = inputs + len(pairs or ()), symmetry_generators(setting, inputs, outputs)
     require_size(len(generators), size + sum(len(row.terms) for row in rows.values()))
-    row_set = {(name[:-2], row.limit, frozenset(row.terms.items())) for name, row in rows.items()}
-    if any(
-        orbit_loss.setdefault(orbit, loss[x][y]) != loss[x][y]
-        for (x, y), orbit in orbits(setting, inputs, outputs).items()
-    ):
-        raise Malformed("symmetry changes the loss")
-    for sigma, tau in generators:
-        # The user's rows after sigma and tau must be the same set of rows.
-        images = {
+
+    def moved(sigma: Sequence[int], tau: Sequence[int]) -> set[Any]:
+        """The user's rows after sigma and tau."""
+        return {
             (
                 name[:-2],
                 row.limit,
-                frozenset((("K", sigma[x], tau[y]), a) for (_, x, y), a in row.terms.items()),
+                frozenset((sigma[x], tau[y], a) for (_, x, y), a in row.terms.items()),
             )
             for name, row in rows.items()
         }
-        if not images <= row_set or (
-            prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))
-        ):
+
+    for ids, losses in zip(orbit, loss, strict=True):
+        if any(orbit_loss.setdefault(v, a) != a for v, a in zip(ids, losses, strict=True)):
+            raise Malformed("symmetry changes the loss")
+    for sigma, tau in generators:
+        kept = moved(sigma, tau) == moved(range(inputs), range(outputs))
+        if not kept or (prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))):
             raise Malformed("symmetry changes the prior or the rows")
         if pairs and {(sigma[x], sigma[z]) for x, z in pairs} != set(pairs):
             raise Malformed("symmetry changes the neighbours")
@@ -1562,8 +1454,6 @@ def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
     for (i, line), y in product(enumerate(factors), range(outputs)):
         terms: dict[Variable, Any] = {("K", x, y): a for x, a in enumerate(line) if a}
         rows["invariance", i, y] = Row(terms, totals[i][y], equality=True, promised=False)
-    if len({each[0] for each in setting["constraints"] or []}) < len(setting["constraints"] or []):
-        raise Malformed("two blocks of rows have the same name")
     for name, entries, coefficients, *limits in setting["constraints"] or []:
         sums: list[dict[Variable, Any]] = [defaultdict(Fraction) for _ in limits[0]]
         # Entry (i, x, y): coefficient of K_xy in row i; repeated entries add up.
@@ -1614,10 +1504,8 @@ class Voters:
         self.target = number(setting["allowance"]) * self.epsilon
         self.delta = number(setting["delta"])
         self.rational = number(exp_epsilon[0]) if exp_epsilon else None
-        if self.epsilon <= 0 or self.target <= 0:
-            raise Malformed("epsilon and the allowance are not above 0")
-        if not 0 <= self.shift <= self.delta < 1:
-            raise Malformed("a Delta is below 0, or above delta")
+        if self.shift > self.delta:
+            raise Malformed("a Delta is above delta")
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
@@ -1663,12 +1551,7 @@ class Voters:
         return (low * unit // 1, -(-high * unit // 1)) if self.bits else (low, high)
 
     def steps_of(self, placed: Placed, total: int = 1) -> int:
-        """Return the steps of both `mixed` at a corner, with numbers as long as ``total`` or here.
-
-        Args:
-            placed: number of voters at each corner.
-            total: an integer that the results are multiplied with.
-        """
+        """Return the steps of both `mixed` at a corner, times an integer as long as ``total``."""
         sizes = list(accumulate((n for _, n in placed), initial=1))
         steps = sum(size * (n + 1) for size, (_, n) in zip(sizes, placed, strict=False))
         return (16 + 2 * steps) * (1 + max(self.bits, total.bit_length()) // 2048)
@@ -1778,14 +1661,9 @@ class Voters:
     ) -> Iterator[tuple[Placed, list[Any], list[Any]]]:
         """Yield each corner with the means over its placed voters under both neighbours, by ones.
 
+        ``start`` has them without voters, and ``step`` adds one voter at a named chance to say 1,
+        as `screened` has them; ``sides`` are those of the voters placed on axes before ``at``.
         Opposite corners exchange the two means, and are computed once.
-
-        Args:
-            start: a number for each number of ones, with no voter placed.
-            step: returns the means with one more voter, at a named chance to say 1.
-            at: index of the next axis.
-            placed: voters placed so far.
-            sides: their means; both are ``start`` if there are none.
         """
         up, down = sides or (start, start)
         if at == len(self.axes):
@@ -1804,10 +1682,6 @@ class Voters:
         """Return the distributions of the label at all corners and at the opposite ones.
 
         They are exact, for voters whose b is rounded up: a larger epsilon allows them more.
-
-        Args:
-            chances: as in `private`.
-            total: likewise.
         """
         require_size(self.count, self.count, self.count)
         high, one = self.at({self.epsilon: Fraction(1)})[1], 1 << CORNER
@@ -1830,12 +1704,8 @@ class Voters:
     def private(self, chances: list[int], total: int) -> Verdict:
         """Decide P <= R P' + delta at all corners, P and P' the chances of the output 1.
 
-        Args:
-            chances: chance of the output 1 by the number of ones 0..K, over ``total``.
-            total: what the chances are over.
-
-        Raises:
-            Refused: with the row that is violated most, up to rounding.
+        ``chances`` has that chance by the number of ones 0..K, over ``total``. A refusal names the
+        row that is violated most, up to rounding.
         """
         return self.settled(chances, total, *self.screened(chances, total))
 
@@ -1845,10 +1715,6 @@ class Voters:
         One more voter, who says 1 with chance p, makes p P(o + 1) + (1 - p) P(o) of P(o), o the
         number of ones. All numbers are >= 0, so a step has three roundings, each of relative size
         at most 2^-53, or of size 2^-1000 on underflow.
-
-        Args:
-            chances: as in `private`.
-            total: as in `private`.
         """
         p_of = {kind[0]: self.chance(kind[0]) for pair in self.axes for kind in pair}
         both = {name: (float(low), float(1 - high)) for name, (low, high) in p_of.items()}
@@ -1891,16 +1757,8 @@ class Voters:
         """Decide the corners that floats leave undecided; return the verdict of all.
 
         First in integers, rounded against privacy. If these cannot decide, by the exact formula: a
-        sum of a e^x with distinct rational x is 0 only if every a is (Lindemann-Weierstrass).
-
-        Args:
-            chances: as in `private`.
-            total: as in `private`.
-            others: the verdict of the other corners.
-            close: the undecided corners, the worst first.
-
-        Raises:
-            Refused: with the first row that is violated.
+        sum of a e^x with distinct rational x is 0 only if every a is (Lindemann-Weierstrass). The
+        first row that is violated is refused; ``close`` has the worst first.
         """
         finer, verdict = copy(self), others
         finer.fine(4 * BITS)
@@ -1913,8 +1771,7 @@ class Voters:
                 low, high = finer.slack(chances, total, ones, placed)
                 at = "corner", ones, placed
                 if low < 0 and (high < 0 or finer.broken(chances, total, ones, placed)):
-                    miss = f"{ones} voters at 1 and {placed}, the others at 0, by {float(-low):.3g}"
-                    raise Refused(f"not private: {miss}", at, -low)
+                    raise broken(f"{ones} voters at 1 and {placed}, the others at 0,", -low, at)
                 if max(low, 0) < verdict.slack:
                     verdict = replace(verdict, slack=max(low, Fraction(0)), at=at)
             finer.mixtures.clear()
@@ -1966,8 +1823,6 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
     name, points = voters_prior(text)
     if setting["objective"] == "surrogate":
         pmf = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
-    elif setting["objective"] != "mean":
-        raise Malformed(f"{setting['objective']} has no coefficients")
     elif name == "common-uniform":
         require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
         pieces = list(zip(points[::2], points[1::2], strict=True))
@@ -1999,17 +1854,29 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
     return [(pmf[at] - pmf[k - at]) / 2 for at in range(half, k + 1)], ""
 
 
-def pmf_at_points(k: int, points: list[Fraction]) -> list[Fraction]:
-    """Return sign(sum p_i - K/2) Pr[L = l] for fixed p_i, too small in size by <= K 2^-FIXED."""
-    require_size(k, k)
+def each_voter(k: int, points: list[Fraction]) -> list[Fraction]:
+    """Return the p of each of k voters: one for all, or one for each."""
     p = points * (k if len(points) == 1 else 1)
     if len(p) != k:
         raise Malformed("the prior is of another number of voters")
-    pmf, sign = [1 << FIXED], 1 if 2 * sum(p) >= k else -1
+    return p
+
+
+def pmf_of_ones(p: list[Fraction]) -> list[int]:
+    """Return Pr[L = l] for fixed p_i in units of 2^-FIXED, each too low by at most K units."""
+    pmf = [1 << FIXED]
     for n, d in (each.as_integer_ratio() for each in p):
         # One more voter with p = n / d: pmf[l] = p pmf[l - 1] + (1 - p) pmf[l], floored.
         pmf = [(n * a + (d - n) * b) // d for a, b in zip([0, *pmf], [*pmf, 0], strict=True)]
-    return [Fraction(sign * a, 1 << FIXED) for a in pmf]
+    return pmf
+
+
+def pmf_at_points(k: int, points: list[Fraction]) -> list[Fraction]:
+    """Return sign(sum p_i - K/2) Pr[L = l] for fixed p_i, too small in size by <= K 2^-FIXED."""
+    require_size(k, k)
+    p = each_voter(k, points)
+    sign = 1 if 2 * sum(p) >= k else -1
+    return [Fraction(sign * a, 1 << FIXED) for a in pmf_of_ones(p)]
 
 
 def pmf_of_beta(k: int, points: list[Fraction]) -> list[Fraction]:
@@ -2138,11 +2005,9 @@ class LargestError:
         if name == "samples":
             raise Malformed(f"{prior[:40]} does not say which p it allows")
         points = [Fraction(0), Fraction(1)] if name.endswith("beta") else points
-        self.common, self.points = name.startswith("common-"), points if name == "point" else []
-        self.points *= self.count if len(points) == 1 else 1
+        self.common = name.startswith("common-")
+        self.points = each_voter(self.count, points) if name == "point" else []
         self.pieces = [] if self.points else list(zip(points[::2], points[1::2], strict=True))
-        if self.points and len(self.points) != self.count:
-            raise Malformed(f"{prior[:40]} is no prior of {self.count} voters")
 
     def voters(self, at: Any) -> list[Fraction]:
         """Return each voter's p in a row."""
@@ -2158,12 +2023,8 @@ class LargestError:
 
     def pmf(self, at: Any) -> tuple[list[int], int]:
         """Return the pmf of L in units of 2^-FIXED, and by how many units each may be too low."""
-        pmf, short = [1 << FIXED], 0
-        for p in self.voters(at):
-            n, d = p.numerator, p.denominator
-            both = zip([0, *pmf], [*pmf, 0], strict=True)
-            pmf, short = [(n * a + (d - n) * b) // d for a, b in both], short + (d > 1)
-        return pmf, short
+        p = self.voters(at)
+        return pmf_of_ones(p), sum(each.denominator > 1 for each in p)
 
     def row(self, name: Name) -> Row:
         """Return sign E f(L) <= t."""
@@ -2183,11 +2044,8 @@ class LargestError:
         """Return an upper bound of all |error|, at most 2^-49 too large for a common p.
 
         The Bernstein coefficients f(0), .., f(K) of the error polynomial bound it; halve the
-        interval until they are close to a value that the polynomial takes.
-
-        Args:
-            minority: chances of the minority's output over ``total``, from the closest vote on.
-            total: what the chances are over.
+        interval until they are close to a value that the polynomial takes. ``minority`` has the
+        chances of the minority's output over ``total``, from the closest vote on.
         """
         # f(0..K) over total: minus the minority's chance below K/2, its chance above.
         f, best = [-b for b in minority[::-1]] + minority, 0
@@ -2218,13 +2076,13 @@ class LargestError:
 
 def add_largest(program: Program, setting: Setting, table: WeightTable | None) -> None:
     """Set the objective: minimise t, at least every |error|; the value is -t."""
-    errors, others = LargestError(setting), program.row
+    errors, others = LargestError(setting), program.made
     row = cache(errors.row)
     if table is None:
         raise Malformed("a worst case is checked with its weights alone")
     program.point["t",] = errors.largest(table.weights[1::2], table.total)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
-    program.row = lambda name: (row if name[0] == "error" else others)(name)
+    program.made = lambda name: (row if name[0] == "error" else others)(name)
     program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
 
 
@@ -2234,8 +2092,7 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     error_j = sum_l c_jl (1 - gamma(l)); coin_j = sum_l c_jl is that of a fair coin; b_j is the
     least error under prior j, which the proof states and its multipliers prove.
     """
-    others, rows, suffix = program.row, dict[Name, Row](), ""
-    regrets = list[Fraction]()
+    regrets, suffix = list[Fraction](), ""
     if len(proof["priors"]) != len(setting["priors"]):
         raise Malformed("the proof has other priors")
     for j, (prior, entry) in enumerate(zip(setting["priors"], proof["priors"], strict=True)):
@@ -2245,21 +2102,19 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
             raise Malformed(f"prior {str(prior)[:40]}{note}")
         suffix = suffix or (note and " for the proof's coefficients")
         cost = dict(zip([*program.boxes], weights, strict=True))
-        names = [(tuple(map(frozen, line[:-1])), number(line[-1])) for line in entry["multipliers"]]
-        require_size(len(names), 40)
-        mean, coin = replace(program, cost=cost, boxes={**program.boxes}), sum(weights)
+        multipliers = multipliers_of(entry["multipliers"])
+        # Without the rows of other priors, which have the variable t.
+        mean = replace(program, cost=cost, boxes={**program.boxes}, rows={})
+        coin = sum(weights)
         if coin <= 0:
             raise Malformed(f"a fair coin has no error under {str(prior)[:40]}")
         best_error = number(entry["best"])
-        if best_error > coin - bound(mean, each_once(names)):
+        if best_error > coin - bound(mean, multipliers):
             raise Refused(f"the best error under {str(prior)[:40]} is not shown to be the best")
         terms: dict[Variable, Any] = {v: -c for v, c in cost.items()}
-        rows["prior", j] = Row(terms | {("t",): -coin}, best_error - coin)
+        program.rows["prior", j] = Row(terms | {("t",): -coin}, best_error - coin)
         gain = sum(c * program.point.get(v, 0) for v, c in cost.items())
         regrets.append(Fraction(coin - gain - best_error) / coin)
-    program.row = lambda name: rows[name] if name[0] == "prior" else others(name)
-    every = program.names
-    program.names = lambda: [*rows, *every()]
     if program.point:
         program.point["t",] = max(regrets)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
@@ -2275,18 +2130,15 @@ def majority(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
     voters = Voters(setting, exp_epsilon)
     for lines in [proof, *proof.get("priors", [])] if proof else []:
         voters.require_rows(lines.get("multipliers", []))
-    variables: list[Variable] = [
-        ("gamma", at) for at in range((voters.count + 1) // 2, voters.count + 1)
-    ]
-    boxes = dict.fromkeys(variables, (-1 if setting["contrary"] else 0, 1))
-    program = Program([], {**boxes}, {}, voters.names, voters.row, maximise=True)
-    table = None
-    if stored is not None:
-        table = table_of(stored, [2] * len(variables), [1] * (2 * len(variables)))
+    half = (voters.count + 1) // 2
+    variables: list[Variable] = [("gamma", at) for at in range(half, voters.count + 1)]
+    boxes: dict[Variable, Between] = dict.fromkeys(variables, (-1 if setting["contrary"] else 0, 1))
+    program = Program([], boxes, {}, voters.names, voters.row, maximise=True)
+    table = None if stored is None else table_of(stored, [2] * half, [1] * (2 * half))
+    if table:
         ones, zeros = table.weights[::2], table.weights[1::2]
-        program.point = {
-            v: Fraction(a - b, table.total) for v, a, b in zip(variables, ones, zeros, strict=True)
-        }
+        gammas = [Fraction(a - b, table.total) for a, b in zip(ones, zeros, strict=True)]
+        program.point = dict(zip(variables, gammas, strict=True))
         program.private = partial(voters.private, zeros[::-1] + ones, table.total)
         program.pairs = partial(voters.label_pairs, zeros[::-1] + ones, table.total)
     objective = setting["objective"] if setting.get("coefficients") is None else ""
@@ -2323,16 +2175,33 @@ def raised(total: int, classes: int) -> list[list[int]]:
     return [[index_of[*n[:y], n[y] + 1, *n[y + 1 :]] for n in vectors] for y in range(classes)]
 
 
+def urn(
+    a: Fraction, classes: int, states: list[tuple[int, ...]], copies: list[dict[int, int]]
+) -> list[Fraction]:
+    """Return the pmf of the sorted counts of K draws from Polya's urn: p is Dirichlet(a, .., a).
+
+    It is in proportion to the assignments of counts to classes, times K! prod a (a + 1) ..
+    (a + n - 1) / n! over the counts n. For a = 1 the latter is K! for all.
+    """
+    scale, draws, even = a.denominator, sum(states[0]), a == 1
+    steps = [1 if even else a.numerator + n * scale for n in range(draws)]
+    rising, masses = list(accumulate(steps, mul, initial=1)), list[int]()
+    for state, each in zip(states, copies, strict=True):
+        orders = factorial(classes) // prod(map(factorial, each.values()))
+        arranged = 1 if even else factorial(draws) // prod(map(factorial, state))
+        masses.append(orders * arranged * prod(rising[n] for n in state))
+    total = sum(masses)
+    return [Fraction(mass, total) for mass in masses]
+
+
 class Ballots:
     """Sorted counts of K ballots over C classes; classes of the same count are equally likely.
 
     Attributes:
         shown: number of classes kept: of more than two empty ones it is enough to know how many.
         states: the sorted counts, the largest first.
-        index_of: index of sorted counts in ``states``.
         copies: for each state, the number of classes with each count.
         weights: for each state, the integer weight of a class of each count; empty if not given.
-        total: of the weights; 0 if not given.
     """
 
     def __init__(self, voters: object, classes: object, stored: Any) -> None:
@@ -2387,46 +2256,29 @@ class Ballots:
         each = common + k if name == "point" or pmf[0] == 1 else int((pmf[0] + k) * common)
         bits = 0 if pmf[0] == 1 else k * each.bit_length()
         require_size(len(self.states), 8, exact_cost(bits))
-        if name == "point":
-            require_size(k, self.classes, 1 + bits // 512)
-            powers = [list(accumulate([int(p * common)] * k, mul, initial=1)) for p in pmf]
-            for drawn in counts(k, self.classes):
-                # Multinomial coefficient times the probability of these counts.
-                orders = factorial(k) // prod(map(factorial, drawn))
-                chance = orders * prod(map(getitem, powers, drawn))
-                masses[self.at(drawn)] += chance
-        else:
-            # Assignments of counts to classes, times K! prod a (a + 1) .. (a + n - 1) / n!.
-            even, a = pmf[0] == 1, int(pmf[0] * common)
-            require_size(k, 1 if even else k)
-            steps = [1 if even else a + n * common for n in range(k)]
-            rising = list(accumulate(steps, mul, initial=1))
-            for at, (state, copies) in enumerate(zip(self.states, self.copies, strict=True)):
-                orders = factorial(self.classes) // prod(map(factorial, copies.values()))
-                arranged = 1 if even else factorial(k) // prod(map(factorial, state))
-                masses[at] = orders * arranged * prod(rising[n] for n in state)
+        if name != "point":
+            require_size(k, 1 if pmf[0] == 1 else k)
+            return urn(pmf[0], self.classes, self.states, self.copies)
+        require_size(k, self.classes, 1 + bits // 512)
+        powers = [list(accumulate([int(p * common)] * k, mul, initial=1)) for p in pmf]
+        for drawn in counts(k, self.classes):
+            # Multinomial coefficient times the probability of these counts.
+            orders = factorial(k) // prod(map(factorial, drawn))
+            masses[self.at(drawn)] += orders * prod(map(getitem, powers, drawn))
         total = sum(masses)
         return [Fraction(mass, total) for mass in masses]
 
     def program(self, prior: str, loss: str, minimax: bool = False) -> Program:
         """Return the program without privacy; row ("worst", l): state l has loss at most t."""
         pmfs: list[Pmf] = [([("q", at, c) for c in row], 1) for at, row in enumerate(self.copies)]
-        program, losses = Program(pmfs, {}, {}, list, no_row), list[dict[Variable, Any]]()
+        program, losses = Program(pmfs, {}, {}), dict[Name, dict[Variable, int]]()
         most = {"regret": self.voters, "error": 1}[loss]
         for at, (state, copies) in enumerate(zip(self.states, self.copies, strict=True)):
-            losses.append({("q", at, c): min(state[0] - c, most) for c in copies})
+            losses["worst", at] = {("q", at, c): min(state[0] - c, most) for c in copies}
             for c, w in self.weights[at].items() if self.weights else ():
                 program.point["q", at, c] = Fraction(w * copies[c], self.total)
-        if minimax:
-            rows = {("worst", at): Row({**each, ("t",): -1}) for at, each in enumerate(losses)}
-            program.names, program.row = lambda: rows, lambda name: rows.get(name) or no_row(name)
-            program.cost, program.boxes["t",] = {("t",): 1}, (0, self.voters)
-            if self.weights:
-                sums = (sum(a * program.point[v] for v, a in each.items()) for each in losses)
-                program.point["t",] = max(sums)
-        else:
-            weighted = zip(self.chances(prior), losses, strict=True)
-            program.cost = {v: p * a for p, each in weighted for v, a in each.items()}
+        shares = None if minimax else self.chances(prior)
+        add_losses(program, losses, shares, (0, self.voters))
         return program
 
     def moves(self, at: int) -> Iterator[list[int]]:
@@ -2479,17 +2331,15 @@ def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
     minimax = {"mean": False, "worst-case": True}[setting["objective"]]
     program = ballots.program(setting["prior"], setting["loss"], minimax)
-    names, rows, edges_of = program.names, program.row, cache(lambda at: set(ballots.near(at)))
+    edges_of = cache(lambda at: set(ballots.near(at)))
 
-    def every() -> Iterator[Name]:
-        yield from names()
-        yield from (
-            ("privacy", at, *edge) for at in range(len(ballots.states)) for edge in edges_of(at)
-        )
+    def names() -> Iterator[Name]:
+        states = range(len(ballots.states))
+        yield from (("privacy", at, *edge) for at in states for edge in edges_of(at))
 
     def row(name: Name) -> Row:
         if name[0] != "privacy":
-            return rows(name)
+            no_row(name)
         _, at, c, to, d = name
         if (c, to, d) not in edges_of(integer(at, 0, len(ballots.states) - 1)):
             no_row(name)
@@ -2497,19 +2347,15 @@ def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
         return Row({("q", at, c): Fraction(1, n), ("q", to, d): (-high / m, -low / m)})
 
     def private() -> Verdict:
-        table, variable = ballots.table or no_table(), {}
-        for at, copies in enumerate(ballots.copies):
-            variable |= {(at, c): len(variable) + i for i, c in enumerate(copies)}
-        pairs = [
-            (variable[at, c], variable[to, d])
-            for at in range(len(ballots.states))
-            for c, to, d in edges_of(at)
-        ]
-        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
+        if not ballots.table:
+            raise Malformed("there are no weights")
+        cells = ((at, c) for at, copies in enumerate(ballots.copies) for c in copies)
+        variable = {cell: v for v, cell in enumerate(cells)}
+        pairs = [(variable[at, c], variable[to, d]) for _, at, c, to, d in names()]
         exp_to = growth(number(setting["epsilon"]), exp_epsilon)
-        return decide_ratios(table.weights, table.total, columns, exp_to, len(pairs))
+        return ballots.table.decide(pairs, exp_to, len(pairs))
 
-    program.names, program.row, program.private = every, row, private
+    program.many, program.made, program.private = names, row, private
     program.pairs = lambda: (ballots.pairs(), ballots.total)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
@@ -2527,8 +2373,6 @@ class Labels:
             number(setting[name]) for name in ("epsilon", "allowance", "delta", "voter_delta")
         )
         self.exp_epsilon, self.pairs = exp_epsilon, list(combinations(range(self.classes), 2))
-        if not self.epsilon > 0 or not 0 <= self.shift < 1:
-            raise Malformed("there are no such voters")
         self.steps, self.growth = 0, self.exp_epsilon_power(self.allowance)
         self.sizes = range(1, self.classes if self.delta else 2)  # of the sets of outputs to decide
 
@@ -2540,10 +2384,8 @@ class Labels:
     def edges(self, turned: bool = True) -> Iterator[tuple[int, ...]]:
         """Yield the number of voters on edge y -> z (negative: on z -> y), for each pair y < z.
 
-        No three edges form a cycle. Each choice comes after the one without its last edge.
-
-        Args:
-            turned: whether to yield a choice and the one with all edges reversed, or one of them.
+        No three edges form a cycle. Each choice comes after the one without its last edge; unless
+        ``turned``, the one with all edges reversed is left out.
         """
         index_of = {pair: at for at, pair in enumerate(self.pairs)}
         threes = list(combinations(range(self.classes), 3))
@@ -2615,15 +2457,10 @@ class Labels:
 
         If T(n) is the value for votes n at loops, one more edge y -> z gives b T(n + e_y) +
         c T(n + e_z), b = e^epsilon / (1 + e^epsilon), c = 1 - b, rounded up by less than one unit
-        for each edge. b is rounded up, too: a larger epsilon allows the voters more.
-
-        Args:
-            sets: of outputs, as the first class of each and the one after its last.
-
-        Yields:
-            The class after the last of the set; voters on edges, not the reversed choice, whose
-            sides are exchanged; the vectors of voters at loops; and both sides, a value for each
-            vector.
+        for each edge. b is rounded up, too: a larger epsilon allows the voters more. Of a set of
+        outputs, from a first class to the one after its last, are yielded the latter; voters on
+        edges, not reversed, as sides would be exchanged; vectors of voters at loops; and by these
+        both sides.
         """
         weights, ballots, high = self.ballots.weights, self.ballots, self.exp_epsilon_power(1)[1]
         b = -(-high * (1 << CORNER) // (1 + high))
@@ -2670,33 +2507,27 @@ class Labels:
     def private(self) -> Verdict:
         """Decide all corners; if they are too many, decide that each single vote changes little.
 
-        Raises:
-            Refused: with the row ("corner", k, edges, loops) that is violated most, or with the
-                pair ("vote", l, c, t, d) of the largest ratio, see `Ballots.near`.
+        A refusal names the row ("corner", k, edges, loops) that is violated most, or the pair
+        ("vote", l, c, t, d) of the largest ratio, see `Ballots.near`.
         """
         if self.shift or not corners_are_few(self.voters, self.classes):
             return self.stable()
         growth, unit, count = self.growth[0] * (1 << CORNER) // 1, 1 << CORNER, 0
         budget, least, at = int(self.delta * self.ballots.total * unit * unit), None, ()
-        for size, signed, loop_counts, *both in self.sides((0, size) for size in self.sizes):
+        for size, signed, loops, ahead, back in self.sides((0, size) for size in self.sizes):
             edges = sum(map(abs, signed))
-            directions = (1, -1) if edges else (1,)
-            count += len(loop_counts) * len(directions)
-            for direction, (over, under) in zip(directions, (both, both[::-1]), strict=False):
-                # A lower bound of the slack, without the cut at 0, skips most corners.
-                quick = min([growth * d - unit * a for a, d in zip(over, under, strict=True)])
-                if least is not None and quick - growth * edges >= least:
-                    continue
-                slacks = [
-                    growth * max(d - edges, 0) - a * unit for a, d in zip(over, under, strict=True)
-                ]
-                slack = min(slacks)
+            # With all edges reversed the sides are exchanged.
+            turned = [(1, ahead, back), (-1, back, ahead)][: 2 if edges else 1]
+            for direction, over, under in turned:
+                both = zip(over, under, strict=True)
+                slacks = [growth * (d - edges if d > edges else 0) - unit * a for a, d in both]
+                slack, count = min(slacks), count + len(slacks)
                 if least is None or slack < least:
-                    loops = loop_counts[slacks.index(slack)]
-                    least, at = slack, ("corner", size, tuple(direction * n for n in signed), loops)
+                    edge_counts, where = tuple(direction * n for n in signed), slacks.index(slack)
+                    least, at = slack, ("corner", size, edge_counts, loops[where])
         slack = Fraction((least or 0) + budget, self.ballots.total * unit * unit)
         if slack < 0:
-            raise Refused(f"not private: row {at} is broken by {float(-slack):.3g}", at, -slack)
+            raise broken(f"row {at} is broken", -slack, at)
         return Verdict(count, slack, at)
 
     def stable(self) -> Verdict:
@@ -2741,9 +2572,10 @@ def multiclass(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
     program = ballots.program(setting["prior"], "error")
     labels = Labels(setting, ballots, exp_epsilon)
     program.neighbours = f"one record changed, which all {ballots.voters} voters may have seen"
-    program.names, program.row = labels.names, cache(labels.row)
+    program.many, program.made = labels.names, cache(labels.row)
     program.private = labels.private
-    program.pairs = lambda: (labels.neighbours(), labels.scale)
+    if corners_are_few(ballots.voters, ballots.classes):
+        program.pairs = lambda: (labels.neighbours(), labels.scale)
     return program
 
 
@@ -2787,14 +2619,9 @@ def moves(n: int, k: int, m: int, rule: str) -> list[Name]:
 def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple[Name, int, int]]:
     """Yield moves that imply all, with the category's chance before and after, over k n 2^62.
 
-    After two consecutive q_m = 0, rows say c + 1 <= e^epsilon c for increasing c: the first is
-    enough. With one q for all m, the rows of the least counts are.
-
-    Args:
-        n: number of records.
-        k: number of categories.
-        q: q_0, q_1, ... over 2^62; later ones are 0, or equal to the one if ``same``.
-        same: whether there is one q.
+    The q_0, q_1, ... are over 2^62; later ones are 0, or equal to the one if ``same``. After two
+    consecutive q_m = 0, rows say c + 1 <= e^epsilon c for increasing c: the first is enough. With
+    one q for all m, the rows of the least counts are.
     """
     last = min(n // k, 1 if same else len(q) + 1)
     padded = q * (last + 1) if same else [*q, 0, 0]
@@ -2807,18 +2634,7 @@ def chances_of_moves(n: int, k: int, q: list[int], same: bool) -> Iterator[tuple
 
 
 def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Verdict:
-    """Decide that no move multiplies the chance of a category by more than e^epsilon.
-
-    Args:
-        n: number of records.
-        k: number of categories.
-        q: as for `chances_of_moves`.
-        same: whether there is one q.
-        growth: e^epsilon, or a lower bound of it.
-
-    Raises:
-        Refused: with the move, if one does.
-    """
+    """Decide that no move multiplies a chance by more than ``growth``; see `chances_of_moves`."""
     over, under = growth.numerator, growth.denominator
     rows, least, at = 0, over * n * k << 62, None
     for name, before, after in chances_of_moves(n, k, q, same):
@@ -2827,8 +2643,7 @@ def decide_rule(n: int, k: int, q: list[int], same: bool, growth: Number) -> Ver
         if slack < least:
             least, at = slack, name
     if least < 0:
-        missed = Fraction(-least, under * n * k << 62)
-        raise Refused(f"not private: row {at} is broken by {float(missed):.3g}", at, missed)
+        raise broken(f"row {at} is broken", Fraction(-least, under * n * k << 62), at)
     return Verdict(rows, Fraction(least, under * n * k << 62), at)
 
 
@@ -2839,34 +2654,29 @@ def roo(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> P
     """
     n, k, (low, high) = sizes(setting, exp_epsilon, 10**15)
     most, rule, same = n // k, setting["rule"], setting["rule"] == "roo"
-    if rule not in ("exact", "roo", "journal", "journal-repaired", "conference"):
-        raise Malformed(f"rule is {str(rule)[:40]!r}")
     q = [] if stored is None else integers(stored, 0, 1 << 62)
     if len(q) > (1 if same else most + 1):
         raise Malformed(f"there are {len(q)} q_m for {most + 1} least counts")
     last = min(most, 1 if same else len(q) + 1 if q else most)
     require_size(last + 1, 3)
     costs: dict[Variable, Number] = {("q", m): 1 for m in range(last + 1)}
-    if same:
-        costs = {("q", 0): most + 1}
+    costs = {("q", 0): most + 1} if same else costs
     if rule == "conference" and last == most > 0:
         costs["q", most] = Fraction(1, k)
 
+    def names() -> Iterator[Name]:
+        return (name for m in range(last + 1) for name in moves(n, k, m, rule))
+
     def row(name: Name) -> Row:
         _, m, c, j, d = name
+        if max(m, j) > last or name not in moves(n, k, max(m, j), rule):
+            no_row(name)
         before, after = ("q", 0 if same else m), ("q", 0 if same else j)
         ends_ = sorted(end * (k * c - n) + (n - k * d) * (before == after) for end in (low, high))
         terms: dict[Variable, Any] = {after: n - k * d}
         return Row(terms | {before: tuple(ends_)}, (low * k * c - k * d, high * k * c - k * d))
 
-    def names() -> Iterator[Name]:
-        return (name for m in range(last + 1) for name in moves(n, k, m, rule))
-
-    def checked_row(name: Name) -> Row:
-        m = max(name[1], name[3])
-        return row(name) if m <= last and name in moves(n, k, m, rule) else no_row(name)
-
-    program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, checked_row)
+    program = Program([], dict.fromkeys(costs, (0, 1)), costs, names, row)
     program.point = {("q", m): Fraction(w, 1 << 62) for m, w in enumerate(q)}
     program.private = partial(decide_rule, n, k, q, same, low) if q else None
     program.neighbours = f"one of {n} records over {k} categories changed"
@@ -2928,10 +2738,6 @@ class Floor:
         """Return v: the count of the other categories if they share the other records evenly."""
         return (self.records - c) // (self.categories - 1)
 
-    def occurs(self, c1: int, c2: int, d1: int, d2: int) -> bool:
-        """Whether a block has a possible pair (c, d), d not below the least one to check."""
-        return d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records
-
     def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
         """Return numerator and denominator of (3), both above 0: Z >= W(0) + U, as W(c) >= c U."""
         total = self.weight(c1) + self.least(self.categories - 1, self.records - c2)
@@ -2977,7 +2783,9 @@ class Floor:
             if c2 - c1 >= d2 - d1:
                 halves = [(c1, c, d1, d2), (c + 1, c2, d1, d2)]
             for half in halves:
-                if self.occurs(*half):
+                c1, c2, d1, d2 = half
+                # A possible pair (c, d), d not below the least one to check.
+                if d2 >= min(self.even(c2), self.last + 1) and c1 + d1 <= self.records:
                     over, under = self.bound(*half)
                     heappush(heap, (log(under) - log(over), half))
         for c in range(self.last + 1, self.records):
@@ -2990,11 +2798,7 @@ class Floor:
         return Fraction(high, low), at, rows
 
     def decide(self, growth: Number) -> Verdict:
-        """Decide that no chance grows by a factor above ``growth``, at most e^epsilon.
-
-        Raises:
-            Refused: with the counts of the two categories, if one does.
-        """
+        """Decide that no chance grows by a factor above ``growth``, at most e^epsilon."""
         worst, at, rows = self.worst()
         # The least chance: (growth - ratio) times it is at most the slack of any row.
         least = Fraction(
@@ -3030,9 +2834,10 @@ def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: 
     point: dict[Variable, Number] = {
         ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
     }
-    program = Program([], dict.fromkeys(point, (0, last)), dict.fromkeys(point, 1), list, row)
-    program.names = lambda: (("growth", c) for c in range(last))
-    program.private, program.point = partial(smoothed.decide, low), point
+    names = [("growth", c) for c in range(last)]
+    boxes: dict[Variable, Between] = dict.fromkeys(point, (0, last))
+    program = Program([], boxes, dict.fromkeys(point, 1), lambda: names, row, point=point)
+    program.private = partial(smoothed.decide, low)
     program.note = f" for growth {float(growth - 1)!r}"
     program.among = "" if rates else " of this growth"
     program.neighbours = f"one of {n} records over {k} categories changed"
@@ -3060,107 +2865,59 @@ def passages(x: tuple[int, ...]) -> Iterator[Name]:
             yield from (("privacy", x, c, z, d) for c, d in pairs if (x, c) != (z, d))
 
 
-def chances(setting: Setting, n: int, k: int, histograms: list[Any]) -> dict[Any, Fraction]:
-    """Return the pmf of the histogram x, and of (x, c, y): category y has count c in x."""
-    weight: dict[Any, int] = defaultdict(int)
-    bayes, fixed = setting["distribution"] is None, setting["objective"] == "output"
-    pmf = weights_of([setting["prior"]], 1) if bayes else weights_of(setting["distribution"], k)
-    scale = lcm(*(p.denominator for p in pmf))
-    require_size(n, n, k, scale.bit_length())
-    # Weight of count c: p^c n! / c! for fixed p; a (a + 1) ... (a + c - 1) n! / c! for the
-    # Dirichlet prior (Polya's urn). Each is over scale^c; their product is over scale^n.
-    steps = [[int(p * scale) + bayes * i * scale for i in range(n)] for p in pmf]
-    count_weights = [[prod(step[:c]) * perm(n, n - c) for c in range(n + 1)] for step in steps]
-    if bayes:
-        for x in histograms:
-            # The number of histograms with the same sorted counts.
-            orders = factorial(k) // prod(factorial(x.count(c)) for c in set(x))
-            weight[x] = orders * prod(count_weights[0][c] for c in x)
-    else:
-        require_size(comb(n + k - 1, n), k)
-        for bars in combinations(range(n + k - 1), k - 1):
-            counts = [b - a - 1 for a, b in pairwise((-1, *bars, n + k - 1))]
-            x, each = tuple(sorted(counts, reverse=True)), prod(map(getitem, count_weights, counts))
-            weight[x] += each
-            for y, c in enumerate(counts) if fixed else ():
-                weight[x, c, y] += each
-    total = sum(weight[x] for x in histograms)
-    return {at: Fraction(w, total) for at, w in weight.items()}
-
-
 def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of K_xc = Pr[output is one of the categories of count c | histogram x].
 
     "short", x, c: S_xc >= categories c / n - K_xc, whose sum over c is the distance of x;
-    "distance", x: it is at most t. "output", y: B_y >= P_y - Pr[output y], the latter the sum of
-    Pr[x, and y has count c] K_xc / categories.
+    "distance", x: it is at most t.
     """
     n, k, (low, high) = sizes(setting, exp_epsilon, 4001)
     require_size(n, k, 10)
-    histograms, objective = list(islice(sorted_counts(n, k, n), 2001)), setting["objective"]
+    histograms = list(islice(sorted_counts(n, k, n), 2001))
     if len(histograms) > 2000:
         raise Malformed("these are too many histograms")
+    copies = [{c: x.count(c) for c in x} for x in histograms]
     cells = [(x, c) for x in histograms for c in dict.fromkeys(x)]
     pmfs: list[Pmf] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in histograms]
-    rows: dict[Name, Any] = {name: None for x in histograms for name in passages(x)}
-    program = Program(pmfs, {}, {}, lambda: rows, lambda name: rows[name] or passage(*name))
-    program.neighbours = f"one of {n} records over {k} categories changed"
-    point, boxes, costs = program.point, program.boxes, {}
-    if stored is not None:
-        counts_ = [x.count(c) for x, c in cells]
-        table = table_of(stored, [len(set(x)) for x in histograms], counts_)
-        masses = [Fraction(n * w, table.total) for n, w in zip(counts_, table.weights, strict=True)]
-        point |= {("K", *cell): mass for cell, mass in zip(cells, masses, strict=True)}
-        start = {cell: v for v, cell in enumerate(cells)}
-        pairs = [(start[x, c], start[z, d]) for _, x, c, z, d in rows]
-        columns = [[v for v, _ in pairs], [w for _, w in pairs]]
-        exp_to = growth(number(setting["epsilon"]), exp_epsilon)
-        decided = partial(decide_ratios, table.weights, table.total, columns, exp_to, len(pairs))
-        program.private, program.others = decided, lambda: [n for n in rows if n[0] != "privacy"]
+    names = dict.fromkeys(name for x in histograms for name in passages(x))
 
-    def passage(_: str, x: Any, c: int, z: Any, d: int) -> Row:
+    def row(name: Name) -> Row:
         """K_zd / categories <= e^epsilon K_xc / categories."""
+        if name not in names:
+            no_row(name)
+        _, x, c, z, d = name
         over, under = x.count(c), z.count(d)
         return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
 
-    def least(v: Variable, name: Name, most: Number, terms: dict[Variable, Any]) -> None:
-        """Add the row v >= most + terms for a variable v in [0, 1]; at the point v is the least."""
-        boxes[v], rows[name] = (0, 1), Row(terms | {v: -1}, -most)
-        if point:
-            value = most + sum(a * point[u] for u, a in terms.items())
-            point[v] = max(0, value, point.get(v, 0))
-
+    program = Program(pmfs, {}, {}, lambda: names, row)
+    program.neighbours, point = f"one of {n} records over {k} categories changed", program.point
+    if stored is not None:
+        counts_ = [m for each in copies for m in each.values()]
+        table = table_of(stored, list(map(len, copies)), counts_)
+        masses = [Fraction(m * w, table.total) for m, w in zip(counts_, table.weights, strict=True)]
+        point |= {("K", *cell): mass for cell, mass in zip(cells, masses, strict=True)}
+        start = {cell: v for v, cell in enumerate(cells)}
+        pairs = [(start[x, c], start[z, d]) for _, x, c, z, d in names]
+        exp_to = growth(number(setting["epsilon"]), exp_epsilon)
+        program.private = partial(table.decide, pairs, exp_to, len(pairs))
     for x, c in cells:
         if c:
-            share = Fraction(x.count(c) * c, n)
-            least(("S", x, c), ("short", x, c), share, {("K", x, c): -1})
-    distance = {x: {("S", x, c): 1 for c in set(x) if c} for x in histograms}
-    pmf = {} if objective == "worst-case" else chances(setting, n, k, histograms)
-    if objective == "worst-case":
-        for x in histograms:
-            least(("t",), ("distance", x), 0, distance[x])
-        costs = {("t",): 1}
-    elif objective == "output":
-        target = weights_of(setting["distribution"], k)
-        for y, p in enumerate(target):
-            terms = {("K", x, c): pmf[x, c, y] / -x.count(c) for x, c in cells if (x, c, y) in pmf}
-            least(("B", y), ("output", y), p / sum(target), terms)
-        costs = {("B", y): 1 for y in range(k)}
-    else:
-        costs = {v: pmf[x] for x in histograms for v in distance[x]}
-    program.cost = costs
+            share, short = Fraction(x.count(c) * c, n), ("S", x, c)
+            program.boxes[short] = (0, 1)
+            program.rows["short", x, c] = Row({("K", x, c): -1, short: -1}, -share)
+            if point:
+                point[short] = max(0, share - point["K", x, c])
+    losses = {("distance", x): {("S", x, c): 1 for c in set(x) if c} for x in histograms}
+    shares = None
+    if setting["objective"] == "mean":
+        prior = number(setting["prior"])
+        require_size(n, n, k, prior.denominator.bit_length())
+        shares = urn(prior, k, histograms, copies)
+    add_losses(program, losses, shares, (0, 1))
     return program
 
 
 # --- public priors: kernels K over n categories with q K = q ------------------------------------
-
-
-def extend(program: Program, rows: dict[Name, Row]) -> Program:
-    """Return a program with further rows."""
-    names, others, row = program.names, program.others, program.row
-    program.names, program.others = lambda: [*rows, *names()], lambda: [*rows, *others()]
-    program.row = lambda name: rows.get(name) or row(name)
-    return program
 
 
 def invariant_kernel(
@@ -3168,12 +2925,10 @@ def invariant_kernel(
 ) -> Program:
     """Return the program of the prior-invariant kernel with least mean or largest 1 - K_xx."""
     n = len(setting["public"])
-    require_size(n, n)
-    loss = [[int(x != y) for y in range(n)] for x in range(n)]
-    fields = {"inputs": n, "outputs": n, "loss": loss, "sense": "minimise", "graph": "complete"}
+    fields = {"inputs": n, "outputs": n, "loss": "zero-one", "sense": "minimise", "shape": None}
     fields |= {"objective": "mean" if mean else "worst-case", "prior": mean, "delta": 0}
-    fields |= {"constraints": None}
-    fields |= {"symmetry": "none"} | {"epsilon": setting["epsilon"], "invariant": setting["public"]}
+    fields |= {"graph": "complete", "constraints": None, "symmetry": "none"}
+    fields |= {"epsilon": setting["epsilon"], "invariant": setting["public"]}
     return kernel(fields, stored, exp_epsilon, None)
 
 
@@ -3196,22 +2951,14 @@ class Layers:
     Row i gives w_j to each j < i (flat: to all j), e_i to i, and the remainder of T to the j > i
     (flat: to all j) in proportion to k_j. With S the sum of these k and C of those before a
     category, its share begins at floor(remainder C / S), so that exactly T is given away.
-
-    Attributes:
-        bits: of T.
-        flat: whether the w and the k of a row apply to all its columns.
-        q: masses of the categories, in proportion.
-        w: weight of the columns before the diagonal.
-        e: extra weight of the diagonal.
-        k: proportions of the remainder.
     """
 
-    bits: int
-    flat: bool
-    q: list[int]
-    w: list[int]
-    e: list[int]
-    k: list[int]
+    bits: int  # of T
+    flat: bool  # whether the w and the k of a row apply to all its columns
+    q: list[int]  # masses of the categories, in proportion
+    w: list[int]  # weight of the columns before the diagonal
+    e: list[int]  # extra weight of the diagonal
+    k: list[int]  # proportions of the remainder
 
     @cached_property
     def rests(self) -> list[tuple[int, int]]:
@@ -3314,8 +3061,7 @@ def layers(setting: Setting, bits: int) -> Layers:
 def decide_layers(table: Layers, exp_to: Growth) -> tuple[Verdict, Fraction]:
     """Decide that no entry of a column exceeds e^epsilon times another; return the least K_ii, too.
 
-    Returns:
-        The verdict, ``at`` a category by ascending mass and ``missed`` the prior's drift; min K_ii.
+    The verdict is ``at`` a category by ascending mass, and has ``missed`` the prior's drift.
     """
     (low, _, unit), count = exp_to(64 + table.bits), len(table.q)
     diagonal, slack, at = 1 << table.bits, unit << table.bits, 0
@@ -3344,14 +3090,14 @@ def prior(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) ->
     require_size(count, 1 + bits // 64)
     table, exp_to = layers(setting, bits), growth(number(setting["epsilon"]), exp_epsilon)
     verdict, least_diagonal = decide_layers(table, exp_to)
-    rows: dict[Name, Row] = {("lemma 3",): Row({("kept",): 1}, most_kept(setting, exp_epsilon))}
-    rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
-    program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1}, list, no_row)
+    program = Program([], {("t",): (0, 1), ("kept",): (0, 2)}, {("t",): 1})
+    program.rows["lemma 3",] = Row({("kept",): 1}, most_kept(setting, exp_epsilon))
+    program.rows["worst",] = Row({("t",): -1, ("kept",): -1}, -1)
     program.point = {("t",): 1 - least_diagonal, ("kept",): least_diagonal}
     program.private = lambda: verdict
     program.neighbours = among(None, count)
     program.note = f" (the prior kept up to {float(verdict.missed):.3g} in total variation)"
-    return extend(program, rows)
+    return program
 
 
 def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
@@ -3361,28 +3107,25 @@ def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
     """
     n, count = len(setting["public"]), len(setting["users"])
     require_size(count, n, n)
-    users, weights = matrix(setting["users"], count, n), weights_of(setting["weights"], count)
-    if min(map(min, users)) < 0:
-        raise Malformed("a user's distribution has a probability below 0")
-    total, slack = sum(weights), number(setting["slack"])
-    mean = [sum(w * p[i] for w, p in zip(weights, users, strict=True)) / total for i in range(n)]
+    users, shares = matrix(setting["users"], count, n), shares_of(setting["weights"], count)
+    mean = [sum(w * p[i] for w, p in zip(shares, users, strict=True)) for i in range(n)]
     program = invariant_kernel(setting, stored, exp_epsilon, mean)
+    slack = number(setting["slack"])
     low, high = [min(0, slack - most) for most in most_kept(setting, exp_epsilon)]
-    rows: dict[Name, Row] = {
-        ("worst case", i): Row({("K", i, i): -1}, (high, low), promised=False) for i in range(n)
-    }
+    for i in range(n):
+        program.rows["worst case", i] = Row({("K", i, i): -1}, (high, low), promised=False)
     if setting["objective"] == "diagonal":
-        return extend(program, rows)
+        return program
     program.cost, point = {}, program.point
     for (u, p), j in product(enumerate(users), range(n)):
         if p[j]:
             terms: dict[Variable, Any] = {("K", i, j): -a for i, a in enumerate(p) if a}
-            rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
-            program.cost["s", u, j], program.boxes["s", u, j] = weights[u] / total, (0, 1)
+            program.rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
+            program.cost["s", u, j], program.boxes["s", u, j] = shares[u], (0, 1)
             if point:
                 missing = p[j] + sum(a * point[v] for v, a in terms.items())
                 point["s", u, j] = max(0, missing)
-    return extend(program, rows)
+    return program
 
 
 def decide_box(pmf: list[int], q: list[int], exp_to: Growth) -> Verdict:
@@ -3391,16 +3134,15 @@ def decide_box(pmf: list[int], q: list[int], exp_to: Growth) -> Verdict:
     Any two distributions r in this box are within a factor e^epsilon of each other.
     """
     total, mass = sum(pmf), sum(q)
-    low, high, unit = exp_to(64 + total.bit_length() + mass.bit_length())
     sides = [(r * mass, a * total) for r, a in zip(pmf, q, strict=True)]
-    slacks = [low * min(side) - unit * max(side) for side in sides]
-    slack = min(slacks)
-    at = slacks.index(slack)
-    exact_slack = Fraction(slack, unit * total * mass)
-    if slack < 0:
-        why = "is outside" if high * min(sides[at]) < unit * max(sides[at]) else "is at the end of"
-        raise Refused(f"not private: category {at} {why} the box", at, -exact_slack)
-    return Verdict(2 * len(q), exact_slack, at)
+
+    def slacks_at(half: int, unit: int) -> list[int]:
+        return [half * min(side) - unit * max(side) for side in sides]
+
+    def says(at: int) -> tuple[int, str]:
+        return at, f"category {at} is outside the box"
+
+    return Verdict(2 * len(q), *least_slack(slacks_at, total * mass, exp_to, says))
 
 
 def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
@@ -3417,45 +3159,28 @@ def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
         raise Malformed("its coefficients are in e^(epsilon / 2)")
     half = number(setting["epsilon"]) / 2
     low, high = exp(half)
-    rows, private = dict[Name, Row](), dict[Name, Row]()
-    for j, a in enumerate(q):
-        rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
-        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
-        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+    private = dict[Name, Row]()
     cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
     boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
-    program = Program([([("r", j) for j in range(n)], 1)], boxes, cost, list, no_row)
-    program.names, program.row = lambda: private, lambda name: private.get(name) or no_row(name)
+    program = Program([([("r", j) for j in range(n)], 1)], boxes, cost)
+    for j, a in enumerate(q):
+        program.rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
+        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
+    program.many, program.made = lambda: private, lambda name: private.get(name) or no_row(name)
     if stored:
         if len(pmf) != n or not sum(pmf):
             raise Malformed("the weights are not those of the categories")
         probabilities = [Fraction(weight, sum(pmf)) for weight in pmf]
         program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(probabilities)}
         program.point |= {("r", j): a for j, a in enumerate(probabilities)}
-        program.private = partial(
-            decide_box, pmf, integer_weights(setting["public"], n)[0], growth(half)
-        )
+        masses = integer_weights(setting["public"], n)[0]
+        program.private = partial(decide_box, pmf, masses, growth(half))
     program.neighbours = "between all users whose r keep these rows"
-    return extend(program, rows)
+    return program
 
 
 # --- noise on all integers: p(x) = p(-x) = Pr[Z = x] --------------------------------------------
-
-
-@dataclass
-class NoiseProgram(Program):
-    """The program of additive noise, whose value includes the tails beyond its variables.
-
-    Attributes:
-        mean: returns the mean loss, tails included.
-    """
-
-    mean: Callable[[], Number] = int
-
-    @property
-    def value(self) -> Number:
-        """The mean loss of the noise, tails included."""
-        return self.mean()
 
 
 class Noise:
@@ -3481,28 +3206,21 @@ class Noise:
         return self.outer if x > self.last - self.most else self.inner
 
     def spent(self, shift: int, source: list[int], target: list[int]) -> int:
-        """Return unit total sup_S (Pr[Z in S] - e^epsilon Pr[Z + shift in S]).
+        """Return unit total sup_S (Pr[Z in S] - e^epsilon Pr[Z + shift in S]), a shift in 1..D.
 
-        Args:
-            shift: d, in 1..D.
-            source: `extended` times unit.
-            target: `extended` times e^epsilon times unit, an integer.
+        The sides are `extended`, times unit and times unit e^epsilon.
         """
         core, end = self.last - self.most, self.last + shift + 1
         # p(x) against p(x + d) for x >= 0; then p(-x) against p(d - x) for x > 0.
         right = [*map(sub, source, target[shift:end])]
         reverse = [*map(sub, source[1:end], [*target[shift - 1 :: -1], *target[1:]])]
         split_right, split_left = max(0, core + 1), core + shift
-        inner = filter(positive, [*right[:split_right], *reverse[:split_left]])
-        outer = filter(positive, [*right[split_right:], *reverse[split_left:]])
+        inner = [w for w in (*right[:split_right], *reverse[:split_left]) if w > 0]
+        outer = [w for w in (*right[split_right:], *reverse[split_left:]) if w > 0]
         return sum(inner) * self.inner + sum(outer) * self.outer
 
     def decide(self, delta: Fraction, exp_to: Growth) -> Verdict:
-        """Decide that no shift up to D spends more than delta at e^epsilon.
-
-        Raises:
-            Refused: with the shift, if one does.
-        """
+        """Decide that no shift up to D spends more than delta at e^epsilon."""
         low, high, unit = exp_to(64 + 2 * self.total.bit_length())
         source, target = ([w * by for w in self.extended] for by in (unit, low))
         total, most, at = unit * self.total, -1, 0
@@ -3546,11 +3264,6 @@ class Noise:
         return total * self.inner * self.outer / self.total
 
 
-def positive(value: int) -> bool:
-    """Return whether an integer is above 0."""
-    return value > 0
-
-
 def noise_loss(loss: Any, x: int) -> Fraction:
     """Return c(x) of a distance: a listed loss keeps its last value."""
     if isinstance(loss, list):
@@ -3586,9 +3299,8 @@ def noise(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any
     variables: list[Variable] = [*(("p", x) for x in range(last + most + 1)), ("beyond",)]
     rows = {} if "rows" not in proof else noise_rows(proof, most, last, delta, (low, high))
     cost: dict[Variable, Number] = {v: noise_loss(loss, x) for x, v in enumerate(variables)}
-    program = NoiseProgram([(variables, 1)], {}, cost, list, no_row)
-    program.names = lambda: rows
-    program.row = lambda name: rows.get(name) or no_row(name)
+    program = Program([(variables, 1)], {}, cost, lambda: rows)
+    program.made = lambda name: rows.get(name) or no_row(name)
     inside = range(min(law.last - most, last + most) + 1)
     unit = Fraction(law.inner * law.outer, law.total)
     masses = {("p", x): law.weights[x] * (2 if x else 1) * unit for x in inside}
@@ -3602,14 +3314,10 @@ def noise(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any
 def noise_rows(
     proof: Any, most: int, last: int, delta: Fraction, ratio: Between
 ) -> dict[Name, Row]:
-    """Return the sum of the rows of each shift with the multipliers of a proof.
+    """Return for each shift d up to D (``most``) the sum of its rows with a proof's multipliers.
 
-    Args:
-        proof: "rows", for each shift d, positions x and multipliers; and "ends", by shift.
-        most: D, the largest shift.
-        last: L, the largest position.
-        delta: of the guarantee.
-        ratio: e^epsilon, enclosed.
+    For these rows see `noise`. Of each d, "rows" has positions x, of size at most L (``last``), and
+    multipliers; "ends" has one multiplier for all beyond.
     """
     rows, size = dict[Name, Row](), 0
     ends = vector(proof["ends"], most)
@@ -3835,18 +3543,15 @@ def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
     """
     require_no_proof(proof)
     values: dict[str, Value] = {}
-    if file.get("design"):
-        saved = file["design"]
-        if saved["kind"] not in KINDS:
-            raise Malformed(f"its kind is {str(saved['kind'])[:40]!r}, which is not checked here")
-        allowed(saved["kind"], saved["setting"])
-        program = KINDS[saved["kind"]](saved["setting"], saved["table"], None, {})
+    if saved := file.get("design"):
+        kind, setting, table = saved["kind"], saved["setting"], saved["table"]
+        allowed(kind, setting)
+        program = KINDS[kind](setting, table, None, {})
         count = decide(program).rows
-        where = f"{count} inequalities decided exactly, {program.neighbours}"
-        yield f"private: {saved['kind']}, {where}"
-        yield about(saved["setting"])
-        rows = [[*map(number, row)] for row in saved["table"]["weights"]]
-        values = {"weights": rows, "total": number(saved["table"]["total"]), "value": program.value}
+        yield f"private: {kind}, {count} inequalities decided exactly, {program.neighbours}"
+        yield about(setting)
+        rows = [[*map(number, row)] for row in table["weights"]]
+        values = {"weights": rows, "total": number(table["total"]), "value": program.value}
     formulas = Formulas(file["formulas"], values)
     for text in file["given"]:
         if not formulas.sides(formulas.parsed(text), {})[0]:
@@ -3866,16 +3571,16 @@ def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
 
 def gram_matrix(setting: Setting, n: int) -> list[list[Fraction]]:
     """Return G = W'W for queries W by name (histogram, prefix, range, marginals) or as a table."""
-    queries, apart = setting["queries"], lambda u, v: (u ^ v).bit_count()
+    queries = setting["queries"]
     named: dict[str, Callable[[int, int], int]] = {
         "histogram": lambda u, v: int(u == v),
         "prefix": lambda u, v: n - max(u, v),
         "range": lambda u, v: (min(u, v) + 1) * (n - max(u, v)),
-        "marginals": lambda u, v: 1 << (n.bit_length() - 1 - apart(u, v)),
+        "marginals": lambda u, v: 1 << (n.bit_length() - 1 - (u ^ v).bit_count()),
     }
     if isinstance(queries, str):
-        if queries not in named or (queries == "marginals" and n & (n - 1)):
-            raise Malformed(f"workload is {queries[:40]!r}")
+        if queries == "marginals" and n & (n - 1):
+            raise Malformed(f"there are {n} categories; marginals are of a power of 2")
         return [[Fraction(named[queries](u, v)) for v in range(n)] for u in range(n)]
     require_size(len(queries), n, n)
     columns = list(zip(*matrix(queries, len(queries), n), strict=True))
@@ -3955,29 +3660,21 @@ def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
     outputs = len(stored["weights"][0])
     require_size(n, n, outputs)
     table = table_of(stored, [outputs] * n, [1] * (n * outputs))
-    if setting["objective"] not in ("mean", "worst-case"):
-        raise Malformed(f"objective is {str(setting['objective'])[:40]!r}")
     gram, worst = gram_matrix(setting, n), setting["objective"] == "worst-case"
     stated_prior = proof["prior"] if worst and proof else setting["prior"]
-    weights = weights_of([1] * n if stated_prior is None else stated_prior, n)
-    p = [weight / sum(weights) for weight in weights]
+    p = shares_of([1] * n if stated_prior is None else stated_prior, n)
     diagonal = [gram[u][u] for u in range(n)]
-    cells = product(range(n), range(outputs))
-    point: dict[Variable, Number] = {
-        ("K", u, o): Fraction(w, table.total)
-        for (u, o), w in zip(cells, table.weights, strict=True)
-    }
     losses = [a - b for a, b in zip(second_moments(table, p, gram), diagonal, strict=True)]
     value = max(losses) if worst else sum(map(mul, losses, p))
     pmfs: list[Pmf] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
-    program = Program(pmfs, {("t",): (0, 2 * value + 1)}, {("t",): 1}, list, no_row)
-    program.point = {**point, ("t",): value}
-    high = (exp_epsilon or exp(number(setting["epsilon"])))[1]
-    epsilon, variable = (
-        number(setting["epsilon"]),
-        [[*range(u * outputs, (u + 1) * outputs)] for u in range(n)],
-    )
-    add_privacy(program, None, (n, outputs), exp_epsilon or exp(epsilon), Fraction(0))
+    program = Program(pmfs, {("t",): (0, 2 * value + 1)}, {("t",): 1})
+    cells = (v for row, _ in pmfs for v in row)
+    masses = [Fraction(w, table.total) for w in table.weights]
+    program.point = {**dict(zip(cells, masses, strict=True)), ("t",): value}
+    epsilon = number(setting["epsilon"])
+    low, high = exp_epsilon or exp(epsilon)
+    variable = [[*range(u * outputs, (u + 1) * outputs)] for u in range(n)]
+    add_privacy(program, None, (n, outputs), (low, high), Fraction(0))
     program.private = partial(decide_table, table, variable, None, growth(epsilon, exp_epsilon), 0)
     if not proof or "multipliers_of_categories" not in proof:
         return program
@@ -3986,10 +3683,10 @@ def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
     at_most_at_all_patterns(tilted, lam, p, Fraction(-floor(-high * (1 << 64)), 1 << 64))
     least = 2 * sum(times(x, gram)[u][u] for u in range(n)) - sum(lam)
     least -= sum(map(mul, p, diagonal))
-    tangent = Row({("t",): -1}, -least)
+    program.rows["tangent",] = Row({("t",): -1}, -least)
     # The box repeats the row: a small bound would drown in a solver's tolerance.
-    program.boxes[("t",)] = (max(Fraction(0), least), 2 * value + 1)
-    return extend(program, {("tangent",): tangent})
+    program.boxes["t",] = (max(Fraction(0), least), 2 * value + 1)
+    return program
 
 
 def at_most_at_all_patterns(
@@ -4043,49 +3740,34 @@ def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     epsilon, delta = number(setting["epsilon"]), number(setting["delta"])
     groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
     pmfs: list[Pmf] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
-    program, costs = Program(pmfs, {}, {}, list, no_row), vector(losses["costs"], size)
-    ends_ = exp_epsilon or exp(epsilon)
-    names, row, worst = *rows_of_table(counts_, groups, edges, ends_, delta), dict[Name, Row]()
-    program.names = lambda: [*names(), *worst]
-    program.row = lambda name: worst.get(name) or row(name)
-    program.boxes |= {
-        ("s", e, d, i): (0, 1)
-        for e, edge in enumerate(edges)
-        for d, i in product((0, 1), range(len(edge[2])))
-    }
-    if losses["weights"] is None:
-        worst = {
-            ("losses", x): Row({**{("K", v): costs[v] for v in range(a, b)}, ("t",): -1})
-            for x, (a, b) in enumerate(pairwise(starts))
-        }
-        program.cost, program.boxes["t",] = {("t",): 1}, (min(costs), max(costs))
-    else:
-        weights = weights_of(losses["weights"], len(sizes))
-        shares = [w / sum(weights) for w, n in zip(weights, sizes, strict=True) for _ in range(n)]
-        program.cost = {("K", v): w * c for v, (w, c) in enumerate(zip(shares, costs, strict=True))}
+    costs, (low, high) = vector(losses["costs"], size), exp_epsilon or exp(epsilon)
+    program = Program(pmfs, {}, {}, *rows_of_table(counts_, groups, edges, (low, high), delta))
+    for e, edge in enumerate(edges):
+        program.boxes |= {("s", e, d, i): (0, 1) for d in (0, 1) for i in range(len(edge[2]))}
+    slacks, point = [*program.boxes], program.point
+    table = table_of(stored, sizes, counts_) if stored else None
+    if table:
+        one_output = [Fraction(w, table.total) for w in table.weights]
+        point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
+        for _, e, d, i in slacks:
+            v, u = edges[e][d][i], edges[e][1 - d][i]
+            point["s", e, d, i] = max(0, one_output[v] - low * one_output[u])
+    of_inputs = {("losses", x): {v: costs[v[1]] for v in row} for x, (row, _) in enumerate(pmfs)}
+    weights = losses["weights"]
+    shares = None if weights is None else shares_of(weights, len(sizes))
+    add_losses(program, of_inputs, shares, (min(costs), max(costs)))
     listed = {v for group in groups for v in group} | {
         v for one, two, _ in edges for v in one + two
     }
     isolated = sum(listed.isdisjoint(range(a, b)) for a, b in pairwise(starts))
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
     program.neighbours += f"; {isolated} inputs have no neighbour" if isolated else ""
-    if not stored:
-        return program
-    table, exp_to = table_of(stored, sizes, counts_), growth(epsilon, exp_epsilon)
-    point, one_output = program.point, [Fraction(w, table.total) for w in table.weights]
-    point |= {("K", v): n * w for v, (n, w) in enumerate(zip(counts_, one_output, strict=True))}
-    if losses["weights"] is None:
-        point["t",] = max(
-            sum(costs[v] * point["K", v] for v in range(a, b)) for a, b in pairwise(starts)
-        )
-    for _, e, d, i in [name for name in program.boxes if name[0] == "s"]:
-        v, u = edges[e][d][i], edges[e][1 - d][i]
-        point["s", e, d, i] = max(0, one_output[v] - ends_[0] * one_output[u])
-    if delta > 0:
-        program.private = partial(decide_sets, table.weights, table.total, edges, exp_to, delta)
-    else:
+    if table:
+        exp_to, judged = growth(epsilon, exp_epsilon), (table.weights, table.total)
         columns = [list(column) for column in zip(*groups, strict=True)]
-        program.private = partial(decide_ratios, table.weights, table.total, columns, exp_to)
+        program.private = partial(decide_ratios, *judged, columns, exp_to)
+        if delta > 0:
+            program.private = partial(decide_sets, *judged, edges, exp_to, delta)
     return program
 
 
@@ -4104,24 +3786,13 @@ def listed_neighbours(
         if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
             raise Malformed("groups of neighbours are of different lengths")
         input_of = [x for x, row in enumerate(rows) for _ in row]
-        # Variables in the groups of the same inputs; then those in groups of any two of these.
+        # Variables in the groups of the same inputs.
         together: dict[tuple[int, ...], set[int]] = defaultdict(set)
         for group in groups:
             together[tuple(sorted({input_of[v] for v in group}))].update(group)
-        shared, whole_rows = dict[tuple[int, int], set[int]](), list[set[int]]()
         for members, variables in together.items():
-            if len(variables) == sum(len(rows[x]) for x in members):
-                whole_rows.append({*members})
-                continue
-            for x, z in combinations(members, 2):
-                require_size(len(shared), 40)
-                both = shared.setdefault((x, z), set())
-                both |= variables & {*rows[x], *rows[z]}
-        require_size(len(shared), len(whole_rows))
-        for (x, z), both in shared.items():
-            if len(both) < len(rows[x]) + len(rows[z]) and not any(
-                {x, z} <= members for members in whole_rows
-            ):
+            # Of an input that is its own neighbour, outputs that stay the same have no row.
+            if len(members) > 1 and len(variables) < sum(len(rows[x]) for x in members):
                 raise Malformed("neighbours leave out outputs of an input")
         return groups, []
     edges = [
@@ -4155,12 +3826,7 @@ def rows_of_table(
 ) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
     """Return the names of a table's privacy rows, and the function that makes a row of a name.
 
-    Args:
-        counts_: number of outputs that share each variable.
-        groups: variables that are neighbours of one another, for delta = 0.
-        edges: pairs of neighbouring inputs, for delta > 0; see `Edge`.
-        exp_epsilon: e^epsilon, enclosed.
-        delta: exact.
+    For groups, of delta = 0, and edges, of delta > 0, see `listed_neighbours`.
     """
     low, high = map(Fraction, exp_epsilon)
 
@@ -4310,18 +3976,13 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
 
 def about(setting: ReadObject) -> str:
     """List the parameters that were read; lists by their length."""
-    parameters = (
-        (name, dict.get(setting, name)) for name in dict.keys(setting) if name in setting.names_read
-    )
-    texts = [
-        f"{name} of {', '.join(dict.keys(value))}"[:SHOWN]
-        if isinstance(value, dict)
-        else (f"{name} of {len(value)}" if isinstance(value, list) else f"{name} {value}"[:SHOWN])
-        for name, value in parameters
-        if value is not None
-        and value != []
-        and (name not in RELEASES or dict.get(setting, "releases") != 1)
-    ]
+    texts, one = list[str](), dict.get(setting, "releases") == 1
+    for name, value in dict.items(setting):
+        if name not in setting.names_read or value in (None, []) or (one and name in RELEASES):
+            continue
+        what = ", ".join(dict.keys(value)) if isinstance(value, dict) else str(value)
+        text = f"{name} of {what}" if isinstance(value, dict) else f"{name} {what}"
+        texts.append(f"{name} of {len(value)}" if isinstance(value, list) else text[:SHOWN])
     return f"about: {', '.join(texts)}"
 
 
@@ -4335,8 +3996,6 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     if kind not in KINDS and "displayed" in body:
         # A kind unknown to this file lists its inputs and losses.
         kind, setting = "table", body["displayed"]
-    if kind not in KINDS:
-        raise Malformed(f"its kind is {str(kind)[:40]!r}, which is not checked here")
     if proof is not None and (proof.get("format"), proof.get("kind")) != ("dpopt proof", kind):
         raise Malformed(f"the second file is no proof of a {kind!r}")
     allowed(kind, setting)
@@ -4346,21 +4005,20 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     stated, releases = body["guarantee"], integer(setting.get("releases", 1), 1, 1000)
     program = KINDS[kind](one, body["table"], None, {} if proof is None else proof)
     if one is not setting:
-        if program.pairs is None or (
-            kind == "multiclass" and not corners_are_few(one["voters"], one["classes"])
-        ):
+        if program.pairs is None:
             raise Malformed("several releases of this kind and size are not decided here")
         listed_, whole_total = program.pairs()
         program.private = partial(decide_releases, listed_, whole_total, releases, epsilon, delta)
         program.neighbours += f", {releases} releases together"
     verdict = decide(program)
-    count, missed = verdict.rows, verdict.missed
+    missed = verdict.missed
     # Decided was the guarantee of the setting; the file may state a weaker one only.
     least = epsilon * (1 - Fraction(1, 10**12))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"
-    yield f"private: {kind}, {promise}, {count} inequalities decided exactly, {program.neighbours}"
+    where = f"{verdict.rows} inequalities decided exactly, {program.neighbours}"
+    yield f"private: {kind}, {promise}, {where}"
     yield about(setting)
     if missed:
         limit = max(map(number, body.get("residuals", {0: RESIDUAL}).values()), default=Fraction(0))
@@ -4380,11 +4038,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     if proof is not None:
         if proof["setting"] != setting:
             raise Refused("the proof is of another design, which has other parameters")
-        lines = proof["multipliers"]
-        require_size(len(lines), 40)
-        ys = same_denominator([number(line[-1]) for line in lines])
-        names = zip((tuple(map(frozen, line[:-1])) for line in lines), ys, strict=True)
-        shown, claimed = bound(program, each_once(names)), number(proof["bound"])
+        multipliers = multipliers_of(proof["multipliers"])
+        same_denominator([y for _, y in multipliers])
+        shown, claimed = bound(program, multipliers), number(proof["bound"])
         if claimed > shown if not program.maximise else claimed < shown:
             raise Refused(f"the proof claims {float(claimed)!r} and shows {float(shown)!r} only")
         gap, sign = abs(value - claimed), -1 if program.maximise else 1
@@ -4430,27 +4086,26 @@ def require_no_proof(proof: Any) -> None:
 def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
     """Decide an exact optimum at a rational e^epsilon: a solution whose value is the bound."""
     require_no_proof(proof)
-    ratio, display = number(body["ratio"]), KINDS.get(body["kind"])
-    if display is None or ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
-        raise Malformed("its kind or its ratio is unknown")
-    allowed(body["kind"], body["setting"])
-    program = display(body["setting"], None, (ratio, ratio), {})
+    kind, setting, ratio = body["kind"], body["setting"], number(body["ratio"])
+    if ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
+        raise Malformed("its ratio is below 1, or has too many digits")
+    allowed(kind, setting)
+    program = KINDS[kind](setting, None, (ratio, ratio), {})
     domain = {v for variables, _ in program.pmfs for v in variables} | set(program.boxes)
     if not program.cost:
         raise Malformed("the objective of this program is no exact one")
     program.point, program.private = {frozen(v): number(x) for *v, x in body["point"]}, None
     if not domain >= set(program.point) or len(program.point) < len(body["point"]):
         raise Malformed("its point has a variable twice, or one that the program has not")
-    names = ((tuple(map(frozen, name)), number(y)) for *name, y in body["multipliers"])
+    multipliers = multipliers_of(body["multipliers"])
     verdict, value, claimed = decide(program), program.value, number(body["value"])
-    count = verdict.rows
-    if verdict.missed > 0 or not value == claimed == bound(program, each_once(names)):
+    if verdict.missed > 0 or not value == claimed == bound(program, multipliers):
         raise Refused("its value, its point and its multipliers do not agree")
-    summary = f"{value} for e^epsilon = {ratio} ({body['kind']}, {count} rows), exactly"
-    yield f"optimal: {summary}, {program.neighbours}"
+    where = f"({kind}, {verdict.rows} rows), exactly, {program.neighbours}"
+    yield f"optimal: {value} for e^epsilon = {ratio} {where}"
     # The file's "ratio" replaces e^epsilon.
-    body["setting"].names_read.discard("epsilon")
-    yield about(body["setting"])
+    setting.names_read.discard("epsilon")
+    yield about(setting)
 
 
 def frozen(value: Any) -> Any:

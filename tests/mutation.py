@@ -77,17 +77,17 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
-        "number same_denominator integer integers vector weights_of integer_weights matrix "
+        "number same_denominator integer integers vector shares_of integer_weights matrix "
         "require_size real whole_number word none_or listed tabled is_pmf floats_of voters_prior",
     ),
     "settings": (
         SETTINGS,
-        "majority_fits votes_fit multiclass_fits sampler_fits floor_fits prior_fits mollifier_fits "
+        "majority_fits votes_fit multiclass_fits floor_fits prior_fits mollifier_fits "
         "population_fits graph_fits rows_fit kernel_fits workload_fits",
     ),
     "kernels": (
         KERNELS,
-        "require_fields allowed neighbours add_privacy kernel variables_of sizes_of decide_table "
+        "allowed neighbours add_privacy add_losses kernel sizes_of decide_table "
         "among orbits symmetry_generators symmetric own_rows",
     ),
     "voters": (
@@ -98,13 +98,13 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "pmfs": (
         PMFS,
-        "vote_weights pmf_at_points pmf_of_beta pmf_of_uniform arctan turned split "
-        "LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
+        "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform arctan "
+        "turned split LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
         "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
         BALLOTS,
-        "counts raised Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
+        "counts raised urn Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
         "Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
         "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
         "corners_are_few",
@@ -112,12 +112,12 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "rules": (
         SAMPLERS,
         "sizes moves chances_of_moves decide_rule roo Floor.__init__ Floor.weight Floor.step "
-        "Floor.least Floor.most Floor.even Floor.occurs Floor.bound Floor.ratio Floor.worst "
-        "Floor.decide smooth_floor sorted_counts passages chances optimal_sampler",
+        "Floor.least Floor.most Floor.even Floor.bound Floor.ratio Floor.worst "
+        "Floor.decide smooth_floor sorted_counts passages optimal_sampler",
     ),
     "priors": (
         PRIORS,
-        "extend invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
+        "invariant_kernel most_kept Layers.rests Layers.rates Layers.columns Layers.drift "
         "layers decide_layers prior population decide_box mollifier",
     ),
     "releases": (
@@ -128,7 +128,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "noise": (
         ("tests/noise/test_noise.py", f"{PROOFS}settings.py"),
-        "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean positive "
+        "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean "
         "noise_loss noise noise_rows",
     ),
 }
@@ -141,6 +141,7 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     "judge": {
         "exp": (JUDGE, "-k", "test_exp or test_growth"),
         "growth": (JUDGE, "-k", "test_growth"),
+        "least_slack": (JUDGE, "-k", "ratio or set"),
         "decide_ratios": (JUDGE, "-k", "test_ratio"),
         "decide_sets": (JUDGE, "-k", "test_set or ratio_and_set"),
         "decide_pmfs": (JUDGE, "-k", "test_distribution"),
@@ -152,7 +153,7 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     "table": {
         "table_of": (JUDGE, "-k", "forged or accepted"),
         "any_table": (JUDGE, "-k", "test_files or test_displayed"),
-        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output"),
+        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output or lack_an_output"),
         "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),
     },
 }

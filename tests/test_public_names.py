@@ -4,7 +4,8 @@ A function has an "Args:" section that names each of its parameters, in order; w
 most three, which its sentence explains, or refers to the function that has the same ("see `x`").
 The functions of `dpopt.verify.KINDS` have the same parameters, which are explained there. Those
 that they use are read with the program that they display, and may have one parameter more.
-A dataclass names its fields under "Attributes:", itself or in the base class that it has them from.
+A dataclass names its fields under "Attributes:", itself or in the base class that it has them from;
+in `dpopt.verify`, which is read as one file, a comment stands beside a field or above it.
 
 What is public is as tests/public_surface.txt has it, so that no change of it is unseen.
 """
@@ -15,6 +16,7 @@ import dataclasses
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -120,10 +122,22 @@ def without_docstring() -> Iterator[str]:
             yield from (f"{name}.{m}" for m, each in members if not (each.__doc__ or "").strip())
 
 
+def commented(cls: type) -> set[str]:
+    """The fields of a class beside which, or in the line above, its source has a comment."""
+    lines = ["", *textwrap.dedent(inspect.getsource(cls)).splitlines()]
+    fields = [re.match(r" {4}(\w+): ", line) for line in lines]
+    return {
+        field[1]
+        for field, line, above in zip(fields[1:], lines[1:], lines, strict=False)
+        if field and ("  # " in line or above.startswith("    # "))
+    }
+
+
 def unexplained_fields() -> Iterator[str]:
     for name, cls in DATACLASSES.items():
         texts = [base.__dict__.get("__doc__") or "" for base in cls.__mro__]
         explained = {field for text in texts for field in section(text, "Attributes") or []}
+        explained |= commented(cls) if cls.__module__ == verify.__name__ else set()
         fields = [field.name for field in dataclasses.fields(cls) if field.name[0] != "_"]
         yield from (f"{name}.{field}" for field in fields if field not in explained)
 

@@ -16,7 +16,7 @@ and the multipliers still prove its value: both are limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -33,7 +33,7 @@ from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import Setting, displayed, exact_optimum, plain_setting, written
 from dpopt.proofs.roots import Root, product_text, roots_above_one
-from dpopt.proofs.simplex import Basis, Exact, Vertex, fraction, rational
+from dpopt.proofs.simplex import Exact, Vertex, fraction, rational
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,18 +108,8 @@ class Ratio:
         at = rational(r)
         return fraction(fmpq_poly(list(self.over))(at) / fmpq_poly(list(self.under))(at))
 
-    @property
-    def numerator(self) -> str:
-        """The numerator as text, in factors."""
-        return product_text(fmpz_poly(list(self.over)))
-
-    @property
-    def denominator(self) -> str:
-        """The denominator as text, in factors."""
-        return product_text(fmpz_poly(list(self.under)))
-
     def __str__(self) -> str:
-        over, under = self.numerator, self.denominator
+        over, under = (product_text(fmpz_poly(list(side))) for side in (self.over, self.under))
         if self.under == (1,):
             return over
         # Bracket what binds less tightly than the quotient.
@@ -312,82 +302,73 @@ class ParametricProgram:
         self.status = "proved" if kind in FORMS else "fitted"
         forms = [(0, 0)] * self.pmfs + [form(plain, name) for name in self.names]
         self.powers, self.degrees = [n for n, _ in forms], [d for _, d in forms]
-        exact = Exact.of(first)
-        self.limits, self.rows = exact.limits, self._polynomials(exact)
+        self.first, self._at = Exact.of(first), dict[Fraction, Exact]()
 
     def at(self, r: Fraction) -> Exact:
         """Return the exact program at a rational r, with the rows of `dpopt.verify`."""
-        return Exact.of(Written(displayed(self.kind, self.plain, r), self.names))
-
-    def _polynomials(self, first: Exact) -> list[tuple[dict[int, fmpq_poly], fmpq_poly, bool]]:
-        """Interpolate the rows as polynomials in r, and check them at a few more values of r."""
-        most = max(self.degrees, default=0)
-        samples = [2 + Fraction(i) for i in range(most + 1)]
-        # Three more values of r check each interpolated polynomial.
-        spare = [Fraction(5 * i + 7, 3) + most for i in range(3)]
-        shown_at = [self.at(r) for r in (*samples, *spare)]
-        if any(e.costs != first.costs or e.limits != first.limits for e in shown_at):
+        if r not in self._at:
+            self._at[r] = Exact.of(Written(displayed(self.kind, self.plain, r), self.names))
+        exact = self._at[r]
+        if exact.costs != self.first.costs or exact.limits != self.first.limits:
             raise ParameterError(
                 f"setting is {shown(self.plain)}; only its rows may depend on e^epsilon."
             )
-        lagrange = _lagrange(samples)
-        rows = []
-        for i, (_terms, _limit, equality) in enumerate(first.rows):
-            # Each coefficient by column (None: the limit): interpolate, then check at the spare r.
-            scales = [rational(1 + r) ** self.powers[i] for r in (*samples, *spare)]
-            keys: list[int | None] = [*{j: 0 for e in shown_at for j in e.rows[i][0]}, None]
-            polynomials = {}
-            for j in keys:
-                values = [
-                    (e.rows[i][1] if j is None else e.rows[i][0].get(j, fmpq(0))) * scale
-                    for e, scale in zip(shown_at, scales, strict=True)
-                ]
-                sampled = fmpq_mat(len(samples), 1, values[: len(samples)])
-                p = fmpq_poly((lagrange * sampled).entries())
-                checked = zip(spare, values[len(samples) :], strict=True)
-                if p.degree() > self.degrees[i] or any(p(rational(r)) != v for r, v in checked):
-                    raise ParameterError(
-                        f"setting is {shown(self.plain)}; its rows must be polynomials in "
-                        "e^epsilon of a known degree."
-                    )
-                polynomials[j] = p
-            limit = polynomials.pop(None)
-            rows.append(({j: p for j, p in polynomials.items() if j is not None}, limit, equality))
-        return rows
+        return exact
+
+    def scales(self, r: Fraction) -> list[fmpq]:
+        """Return (1 + r)^n of each row: what makes it polynomial."""
+        return [rational(1 + r) ** n for n in self.powers]
+
+    def interpolated(
+        self, values: Callable[[Fraction], list[fmpq] | None], degree: int
+    ) -> list[fmpq_poly]:
+        """Return polynomials of at most a degree from their values at r = 2, 3, ...
+
+        Values that are None are left out; three more r check each polynomial.
+        """
+        samples, rows, r = list[Fraction](), list[list[fmpq]](), Fraction(1)
+        while len(samples) < degree + 4:
+            r += 1
+            row = values(r)
+            if row is not None:
+                samples.append(r)
+                rows.append(row)
+        count = degree + 1
+        # The inverse Vandermonde matrix: from values at the samples to coefficients.
+        powers = fmpq_mat([[rational(r) ** j for j in range(count)] for r in samples[:count]])
+        coefficients = powers.solve(fmpq_mat(rows[:count])).transpose().tolist()
+        polynomials = [fmpq_poly(column) for column in coefficients]
+        for r, row in zip(samples[count:], rows[count:], strict=True):
+            if any(p(rational(r)) != v for p, v in zip(polynomials, row, strict=True)):
+                raise ParameterError(
+                    f"setting is {shown(self.plain)}; its rows must be polynomials in e^epsilon of "
+                    "a known degree."
+                )
+        return polynomials
 
     def curve(self, vertex: Vertex, r0: Fraction) -> Curve | None:
-        """Return the curve of a basis that is optimal at r0; None if r0 ends its interval."""
-        basis, exact = vertex.basis, vertex.exact
-        determinant, basic, multipliers = self._cramer(basis, exact)
-        zero = fmpq_poly([0])
-        point = [determinant * x for x in exact.outside(basis)]
-        for j, p in zip(basis.columns, basic, strict=True):
-            point[j] = p
-        # All slacks, multipliers and reduced costs, times the determinant: none may be negative.
-        tight = dict(zip(basis.tight, multipliers, strict=True))
-        nonnegative = self.slacks(point, determinant, basis.columns, tight)
-        # Reduced costs: cost plus multipliers times the tight rows, all times the determinant.
-        reduced = [determinant * cost for cost in exact.costs]
-        for i, y in tight.items():
-            terms, _, equality = self.rows[i]
-            if not equality:
-                nonnegative.append(y)
-            for j, a in terms.items():
-                reduced[j] = reduced[j] + y * a
-        basic_columns = set(basis.columns)
-        for j, d in enumerate(reduced):
-            low, high = exact.limits[j]
-            if j not in basic_columns and low < high:
-                nonnegative.append(-d if j in basis.top else d)
-        ends, at = _Ends(r0), rational(r0)
-        sign = 1 if determinant(at) > 0 else -1
-        for p in {str(p): p for p in nonnegative}.values():
-            if p == 0:
-                continue
-            # The sign of p / determinant at r0 must be positive, and it changes at the ends only.
-            if p(at) * sign <= 0 or not ends.add(p, determinant):
+        """Return the curve of a basis that is optimal at r0; None if r0 ends its interval.
+
+        By Cramer's rule the determinant, and its products with the point, slacks, multipliers and
+        reduced costs, are polynomials in r, of degree at most the sum over the tight rows and one.
+        """
+        basis, size = vertex.basis, len(self.variables)
+
+        def values(r: Fraction) -> list[fmpq] | None:
+            at, scales = self.at(r).vertex(basis), self.scales(r)
+            if at is None:
                 return None
-        value = sum((cost * p for cost, p in zip(exact.costs, point, strict=True)), zero)
+            common = math.prod((scales[i] for i in basis.tight), start=at.determinant)
+            signs = (v if i is None else v * scales[i] ** power for v, i, power in at.signs)
+            return [common, *(common * value for value in (*at.point, *signs))]
+
+        degree = sum(self.degrees[i] for i in basis.tight) + max(self.degrees, default=0)
+        determinant, *others = self.interpolated(values, degree)
+        point, ends = others[:size], _ends(others[size:], determinant, r0)
+        if ends is None:
+            return None
+        costs = zip(vertex.exact.costs, point, strict=True)
+        value = sum((cost * p for cost, p in costs), fmpq_poly([0]))
         if vertex.exact.written.program.maximise:
             value = -value
         formulas = {
@@ -395,99 +376,33 @@ class ParametricProgram:
             for v, p in zip(self.variables, point, strict=True)
             if p != 0
         }
-        return Curve(Ratio.of(value, determinant), formulas, ends.low, ends.high)
-
-    def slacks(
-        self,
-        point: Sequence[fmpq_poly],
-        common: fmpq_poly,
-        columns: Iterable[int],
-        tight: Container[int] = (),
-    ) -> list[fmpq_poly]:
-        """Return the slacks at a point, all times its common denominator.
-
-        They are those of the limits of some columns, then of the rows but the tight ones.
-        """
-        slacks: list[fmpq_poly] = []
-        for j in columns:
-            low, high = self.limits[j]
-            slacks += [point[j] - low * common, high * common - point[j]]
-        for i, (terms, limit, equality) in enumerate(self.rows):
-            if i not in tight:
-                total = sum((a * point[j] for j, a in terms.items()), fmpq_poly([0]))
-                slack = common * limit - total
-                slacks += [slack, -slack] if equality else [slack]
-        return slacks
-
-    def _cramer(
-        self, basis: Basis, exact: Exact
-    ) -> tuple[fmpq_poly, list[fmpq_poly], list[fmpq_poly]]:
-        """Return the determinant, and its products with the basic variables and the multipliers.
-
-        All are polynomials in r, of degree at most the sum over the tight rows.
-        """
-        degree, size = sum(self.degrees[i] for i in basis.tight), len(basis.columns)
-        samples: list[Fraction] = []
-        values: list[list[fmpq]] = []
-        r = 1
-        while len(samples) <= degree:
-            r += 1
-            at = Fraction(r)
-            program = Exact(exact.written, self._rows_at(at, basis.tight))
-            matrix = program.square(basis)
-            vertex = program.vertex(basis, matrix)
-            if vertex is None:
-                continue
-            # Cramer: determinant times solution is a polynomial in r, sampled at this r.
-            scale = matrix.det()
-            solved = [vertex.point[j] for j in basis.columns]
-            solved += [vertex.multipliers[i] for i in basis.tight]
-            samples.append(at)
-            values.append([scale, *(scale * x for x in solved)])
-        coefficients = _lagrange(samples) * fmpq_mat(values)
-        columns = [fmpq_poly(column) for column in coefficients.transpose().tolist()]
-        return columns[0], columns[1 : size + 1], columns[size + 1 :]
-
-    def _rows_at(
-        self, r: Fraction, indices: Sequence[int]
-    ) -> list[tuple[dict[int, fmpq], fmpq, bool]]:
-        """Return rows at r, times their (1 + r)^n; only those of ``indices``, the others empty."""
-        at, index_set = rational(r), set(indices)
-        return [
-            ({j: p(at) for j, p in terms.items()}, limit(at), equality)
-            if i in index_set
-            else ({}, fmpq(0), equality)
-            for i, (terms, limit, equality) in enumerate(self.rows)
-        ]
+        return Curve(Ratio.of(value, determinant), formulas, *ends)
 
 
-class _Ends:
-    """The nearest changes of sign on both sides of r0."""
+def _ends(
+    nonnegative: Iterable[fmpq_poly], under: fmpq_poly, r0: Fraction
+) -> tuple[Root | None, Root | None] | None:
+    """Return the nearest ends of the interval around r0 on which quotients are positive.
 
-    def __init__(self, r0: Fraction) -> None:
-        self.at = Root.of(r0)
-        self.low: Root | None = None
-        self.high: Root | None = None
-        self.factors: set[str] = set()
-
-    def add(self, over: fmpq_poly, under: fmpq_poly) -> bool:
-        """Add a quotient's roots of odd order and its poles; return whether r0 is none of them."""
-        common = over.gcd(under)
-        over, under = over // common, under // common
-        for side, pole in ((over, False), (under, True)):
+    Their numerators are given, and one denominator. An end is a root of odd order, or a pole; the
+    result is None if a quotient is not positive at r0, or r0 is an end itself.
+    """
+    at, ends, factors = rational(r0), set[Root](), set[str]()
+    for p in {str(p): p for p in nonnegative if p != 0}.values():
+        if p(at) * under(at) <= 0:
+            return None
+        common = p.gcd(under)
+        for side, pole in ((p // common, False), (under // common, True)):
             for factor, power in side.numer().factor()[1]:
-                key = str(factor)
-                if key in self.factors or (power % 2 == 0 and not pole):
-                    continue
-                self.factors.add(key)
-                for root in roots_above_one(factor):
-                    if root.rational == self.at.low:
-                        return False
-                    if root < self.at:
-                        self.low = root if self.low is None or self.low < root else self.low
-                    else:
-                        self.high = root if self.high is None or root < self.high else self.high
-        return True
+                # Each factor once; one of even order changes no sign.
+                if (pole or power % 2) and str(factor) not in factors:
+                    factors.add(str(factor))
+                    ends.update(roots_above_one(factor))
+    start = Root.of(r0)
+    if any(root.rational == r0 for root in ends):
+        return None
+    low, high = ([root for root in ends if (root < start) is below] for below in (True, False))
+    return max(low, default=None), min(high, default=None)
 
 
 def closed_form(setting: Setting) -> ClosedForm:
@@ -561,8 +476,18 @@ def private_where(
     common = fmpq_poly([1])
     for _, under in sides:
         common *= under // common.gcd(under)
-    values = [over * (common // under) for over, under in sides]
-    slacks = program.slacks(values, common, range(len(values)))
+
+    def values(r: Fraction) -> list[fmpq] | None:
+        times, scales = common(rational(r)), program.scales(r)
+        if times == 0:
+            return None
+        slacks = program.at(r).slacks([rational(p(r)) for p in formulas], range(len(formulas)))
+        return [times * (v if i is None else v * scales[i]) for v, i, _ in slacks]
+
+    highest = max(
+        [common.degree(), *((over * (common // under)).degree() for over, under in sides)]
+    )
+    slacks = program.interpolated(values, highest + max(program.degrees, default=0))
     ends: set[Root] = set()
     for polynomial in (*slacks, common):
         for factor, _ in polynomial.numer().factor()[1] if polynomial != 0 else ():
@@ -624,9 +549,3 @@ def _between(low: Root, high: Root | None, share: Fraction) -> Fraction:
         width /= 16
     aim = a + share * (b - a)
     return aim.limit_denominator(math.ceil(4096 / min(b - a, Fraction(1))))
-
-
-def _lagrange(samples: Sequence[Fraction]) -> fmpq_mat:
-    """Return the inverse Vandermonde matrix: from values at the samples to coefficients."""
-    powers = [[rational(r) ** j for j in range(len(samples))] for r in samples]
-    return fmpq_mat(powers).inv()

@@ -21,7 +21,7 @@ digits each time, and fails if it is asked for all of them at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -126,23 +126,16 @@ class Written:
     @cached_property
     def entries(self) -> list[tuple[int, int, Fraction]]:
         """(row, column, coefficient) of the pmfs, then of the rows; enclosures by their middle."""
-        index, count = self.variables, len(self.program.pmfs)
-        entries = [
-            (i, index[v], Fraction(1))
-            for i, (variables, _) in enumerate(self.program.pmfs)
-            for v in variables
-        ]
-        for i, row in enumerate(self.rows):
-            for v, coefficient in row.terms.items():
-                entries.append((count + i, index[v], middle(coefficient)))
-        return entries
+        index, sums = self.variables, [dict.fromkeys(row, 1) for row, _ in self.program.pmfs]
+        rows = enumerate([*sums, *(row.terms for row in self.rows)])
+        return [(i, index[v], middle(a)) for i, terms in rows for v, a in terms.items()]
 
     @cached_property
     def scales(self) -> Vector:
         """The largest absolute coefficient of each row, by which the solver's rows are divided."""
         largest = np.zeros(len(self.program.pmfs) + len(self.names))
-        for i, _, a in self.entries:
-            largest[i] = max(largest[i], abs(float(a)))
+        rows, sizes = [i for i, *_ in self.entries], [abs(float(a)) for *_, a in self.entries]
+        np.maximum.at(largest, rows, sizes)
         return np.where(largest > 0, largest, 1.0)
 
     @cached_property
@@ -154,8 +147,8 @@ class Written:
     @cached_property
     def limits(self) -> list[tuple[Fraction, Fraction]]:
         """The lower and upper limit of each variable; one of a pmf is at most the pmf's mass."""
-        pmfs = [(0, mass) for variables, mass in self.program.pmfs for _ in variables]
-        both = [*pmfs, *self.program.boxes.values()]
+        pmfs = ((0, mass) for variables, mass in self.program.pmfs for _ in variables)
+        both = (*pmfs, *self.program.boxes.values())
         return [(Fraction(low), Fraction(high)) for low, high in both]
 
     @cached_property
@@ -329,16 +322,10 @@ def middle(number: verify.Number | verify.Between) -> Fraction:
     return Fraction(low + high) / 2
 
 
-def tight_rows(
-    program: verify.Program, share: float, names: Iterable[verify.Name] | None = None
-) -> list[verify.Name]:
-    """Return, of all rows or of ``names``, equalities and those of small slack at the point.
-
-    It is at most a share of the row's largest coefficient.
-    """
-    tight = []
-    point = {v: float(value) for v, value in program.point.items()}
-    for name in program.names() if names is None else names:
+def tight_rows(program: verify.Program, share: float) -> list[verify.Name]:
+    """Return equalities, and rows of a slack of at most a share of their largest coefficient."""
+    tight, point = [], {v: float(value) for v, value in program.point.items()}
+    for name in program.names():
         row = program.row(name)
         terms = [(v, float(verify.ends(a)[0])) for v, a in row.terms.items()]
         largest = max((abs(a) for _, a in terms), default=0.0)

@@ -10,6 +10,7 @@ solved again, magnified around this vertex, see `dpopt.proofs.dual`.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,19 +26,17 @@ from dpopt.proofs.dual import Written
 _MOST_SOLVES, _FINER = 6, Fraction(1, 1000)
 
 
+Sign = tuple[fmpq, int | None, int]
+"""A number that may not be negative; the row whose unit it has to some power, if any; the power."""
+
+
 @dataclass(frozen=True)
 class Basis:
-    """Which columns are basic, which rows are tight, and which columns are at their upper limit.
+    """A basis of a program."""
 
-    Attributes:
-        columns: the basic columns.
-        tight: the tight rows, distributions first; as many as basic columns.
-        top: nonbasic columns at their upper limit; the others are at their lower one.
-    """
-
-    columns: tuple[int, ...]
-    tight: tuple[int, ...]
-    top: frozenset[int]
+    columns: tuple[int, ...]  # the basic columns
+    tight: tuple[int, ...]  # the tight rows, distributions first; as many as basic columns
+    top: frozenset[int]  # nonbasic columns at their upper limit; the others are at their lower one
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,27 @@ class Exact:
                     entries[i * size + position_of[column]] = a
         return fmpq_mat(size, size, entries)
 
-    def vertex(self, basis: Basis, matrix: fmpq_mat | None = None) -> Vertex | None:
+    def slacks(
+        self, point: Sequence[fmpq], columns: Iterable[int], tight: Container[int] = ()
+    ) -> list[Sign]:
+        """Return the slacks of the limits of columns, and of all rows but the tight ones."""
+        slacks: list[Sign] = []
+        for j in columns:
+            low, high = self.limits[j]
+            slacks += [(point[j] - low, None, 0), (high - point[j], None, 0)]
+        for i, (terms, limit, equality) in enumerate(self.rows):
+            if i not in tight:
+                slack = limit - sum((a * point[j] for j, a in terms.items()), fmpq(0))
+                slacks += [(slack, i, 1), (-slack, i, 1)] if equality else [(slack, i, 1)]
+        return slacks
+
+    def vertex(self, basis: Basis) -> Vertex | None:
         """Return the point and the multipliers of a basis; None if it is singular."""
-        matrix = self.square(basis) if matrix is None else matrix
-        size, point = len(basis.columns), self.outside(basis)
+        matrix, size = self.square(basis), len(basis.columns)
+        # Nonbasic columns are at a limit.
+        point = [high if j in basis.top else low for j, (low, high) in enumerate(self.limits)]
+        for j in basis.columns:
+            point[j] = fmpq(0)
         # Limits of the tight rows less the nonbasic columns' share.
         right_side = [
             self.rows[i][1]
@@ -107,13 +123,6 @@ class Exact:
         for j, value in zip(basis.columns, basic, strict=True):
             point[j] = value
         return Vertex(self, basis, point, dict(zip(basis.tight, multipliers, strict=True)))
-
-    def outside(self, basis: Basis) -> list[fmpq]:
-        """Return the value of each nonbasic column, and 0 for the basic ones."""
-        point = [high if j in basis.top else low for j, (low, high) in enumerate(self.limits)]
-        for j in basis.columns:
-            point[j] = fmpq(0)
-        return point
 
     def optimum(self) -> Vertex:
         """Return an optimal vertex."""
@@ -140,43 +149,37 @@ class Exact:
 
 @dataclass(frozen=True)
 class Vertex:
-    """The point of a basis, and its multipliers.
-
-    Attributes:
-        exact: the program.
-        basis: of the vertex.
-        point: by column.
-        multipliers: by tight row.
-    """
+    """The point of a basis, and its multipliers."""
 
     exact: Exact
     basis: Basis
-    point: list[fmpq]
-    multipliers: dict[int, fmpq]
+    point: list[fmpq]  # by column
+    multipliers: dict[int, fmpq]  # by tight row
+
+    @property
+    def determinant(self) -> fmpq:
+        """That of the tight rows over the basic columns."""
+        return self.exact.square(self.basis).det()
+
+    @cached_property
+    def signs(self) -> list[Sign]:
+        """What an optimal vertex has at least 0: slacks, multipliers and reduced costs."""
+        exact, basis, reduced = self.exact, self.basis, list(self.exact.costs)
+        signs = exact.slacks(self.point, basis.columns, self.multipliers)
+        for i, y in self.multipliers.items():
+            terms, _, equality = exact.rows[i]
+            signs += [] if equality else [(y, i, -1)]
+            for j, a in terms.items():
+                reduced[j] += y * a
+        for j, (low, high) in enumerate(exact.limits):
+            if j not in basis.columns and low < high:
+                signs.append((-reduced[j] if j in basis.top else reduced[j], None, 0))
+        return signs
 
     @cached_property
     def optimal(self) -> bool:
         """Whether the point is feasible, and multipliers and reduced costs have the right signs."""
-        exact, reduced = self.exact, list(self.exact.costs)
-        basic, top = set(self.basis.columns), self.basis.top
-        for i, (terms, limit, equality) in enumerate(exact.rows):
-            y = self.multipliers.get(i)
-            if y is None:
-                slack = limit - sum((a * self.point[j] for j, a in terms.items()), fmpq(0))
-                if slack < 0 or (equality and slack > 0):
-                    return False
-                continue
-            if y < 0 and not equality:
-                return False
-            for j, a in terms.items():
-                reduced[j] += y * a
-        for j, (low, high) in enumerate(exact.limits):
-            if not low <= self.point[j] <= high:
-                return False
-            wrong = reduced[j] > 0 if j in top else reduced[j] < 0
-            if wrong and low < high and j not in basic:
-                return False
-        return True
+        return all(value >= 0 for value, *_ in self.signs)
 
 
 def rational(value: verify.Number | verify.Between) -> fmpq:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from math import comb
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
-from dpopt._types import IntVector, Matrix, Numbers, Vector, frozen
+from dpopt._types import IntVector, Vector, frozen
 from dpopt.ballots.priors import VotePrior
 from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
-from dpopt.prob import total_variation
-from dpopt.roo.setting import CategorySetting, checked_pmf, outcomes
+from dpopt.roo.setting import CategorySetting
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
@@ -52,24 +49,17 @@ class BestSampler(CategorySetting):
       that distinguish categories do no better: averaging one over all relabellings does not raise
       its worst case, and gives a sampler of this form.
     - "mean": the mean of TV(K(x), empirical(x)) over n records drawn from P, with P symmetric
-      Dirichlet(alpha); alpha = 1 is uniform over all P. Again no other sampler does better. With a
-      ``distribution`` P: the mean over n records drawn from this P.
-    - "output": TV(Q, P), where Q is the mean of K(x) over n records drawn from P (the papers'
-      d_TV), rows "output".
+      Dirichlet(alpha); alpha = 1 is uniform over all P. Again no other sampler does better.
 
-    With a distribution, the optimum is minimax over the orders of P's categories; a sampler that
-    knows which category has which probability could do better. Among the optima of "worst-case" or
-    "output" the one with the least mean under the prior is taken. It takes less than a second for
-    k = 3 and seconds for the largest n at k = 6.
+    Among the optima of "worst-case" the one with the least mean under the prior is taken. It takes
+    less than a second for k = 3 and seconds for the largest n at k = 6.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
         categories: k, 2 to 100; n and k with at most 2,000 histograms (k = 3: n <= 151, k = 4: 61,
             k = 5: 41, k = 6: 34).
         epsilon: above 0, in nats, at most 600.
-        objective: "worst-case", "mean" or "output"; see the formula.
-        distribution: P, shape (k,), for "output", and for "mean" in place of the prior; at most
-            1e6 count vectors.
+        objective: "worst-case" or "mean"; see the formula.
         prior: alpha, in [0.001, 1000].
 
     Example:
@@ -86,23 +76,13 @@ class BestSampler(CategorySetting):
     records: int
     categories: int
     epsilon: float
-    objective: Literal["worst-case", "mean", "output"] = "worst-case"
-    distribution: Numbers | None = None
+    objective: Literal["worst-case", "mean"] = "worst-case"
     prior: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        objective = _checks.choice("objective", self.objective, ("worst-case", "mean", "output"))
-        alpha = _checks.real("prior", self.prior, 1e-3, 1e3)
-        p = self.distribution
-        if objective == ("output" if p is None else "worst-case"):
-            raise ParameterError(
-                f"distribution is {'missing' if p is None else 'given'} and objective is "
-                f"{objective!r}; 'output' needs one, 'mean' may have one."
-            )
-        # A tuple, so that settings can be compared.
-        p = None if p is None else tuple(checked_pmf(p, self.categories).tolist())
-        self.keep(objective=objective, prior=alpha, distribution=p)
+        objective = _checks.choice("objective", self.objective, ("worst-case", "mean"))
+        self.keep(objective=objective, prior=_checks.real("prior", self.prior, 1e-3, 1e3))
         n, k = self.records, self.categories
         if k > _MOST_CATEGORIES:
             raise ParameterError(
@@ -122,19 +102,8 @@ class BestSampler(CategorySetting):
         return SortedHistograms(self.records, self.categories)
 
     @cached_property
-    def joint(self) -> Matrix:
-        """Pr[the histogram and the count of category y are those of a variable] under P.
-
-        Shape (k, variables).
-        """
-        return incidence(self.domain, np.array(self.distribution))
-
-    @cached_property
     def shares(self) -> Vector:
-        """Probability of each histogram: for "mean" under a given P, else under the prior."""
-        if self.objective == "mean" and self.distribution is not None:
-            # The joint sums to 1 for each of the k categories.
-            return frozen(np.bincount(self.domain.rows, self.joint.sum(axis=0) / self.categories))
+        """Probability of each histogram under the prior."""
         return VotePrior(self.prior).pmf(self.domain)
 
     @property
@@ -143,35 +112,30 @@ class BestSampler(CategorySetting):
         return np.maximum(self.shares, 1e-9 * self.shares.max())
 
     def problem(self) -> Problem:
-        """Return the program; the secondary objective of "worst-case" and "output" is the mean."""
-        inputs, n, k = self.domain, self.records, self.categories
+        """Return the program; the secondary objective of "worst-case" is the mean."""
+        inputs, n = self.domain, self.records
         problem = Problem("optimal sampler of one category")
         add_table(problem, inputs, self.guarantee)
         # A count of 0 has no shortfall.
         positive = np.flatnonzero(inputs.values > 0)
         problem.add_variables("shortfall", positive.size, lower=0.0, upper=1.0)
         selector = sp.eye_array(inputs.size, format="csr")[positive]
-        over = partial(over_masses, problem, inputs, self.guarantee)
-        sides = {**over(selector), "shortfall": sp.eye_array(positive.size)}
+        masses = over_masses(problem, inputs, self.guarantee, selector)
+        sides = {**masses, "shortfall": sp.eye_array(positive.size)}
         least = (inputs.counts * inputs.values)[positive] / n
         problem.add_rows("short", sides, lower=least)
         # Row: a histogram; column: one of its counts.
         entries = (np.ones(positive.size), (inputs.rows[positive], np.arange(positive.size)))
         distances = sp.csr_array(entries)
-        goals, bound = [{"shortfall": distances.T @ self._visible}], dict[str, float]()
-        if self.objective == "worst-case":
-            problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-            minus = -np.ones((distances.shape[0], 1))
-            problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
-            bound = {"worst": 1.0}
-        elif self.objective == "output":
-            problem.add_variables("below", k, lower=0.0, upper=1.0)
-            sides = {**over(sp.csr_array(self.joint / inputs.counts)), "below": sp.eye_array(k)}
-            problem.add_rows("output", sides, lower=np.array(self.distribution))
-            bound = {"below": 1.0}
-        problem.minimise(bound or goals[0])
-        if bound:
-            problem.then_minimise(goals[0])
+        mean = {"shortfall": distances.T @ self._visible}
+        if self.objective == "mean":
+            problem.minimise(mean)
+            return problem
+        problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+        minus = -np.ones((distances.shape[0], 1))
+        problem.add_rows("distance", {"shortfall": distances, "worst": minus}, upper=0.0)
+        problem.minimise({"worst": 1.0})
+        problem.then_minimise(mean)
         return problem
 
     def solved(
@@ -192,9 +156,6 @@ class BestSampler(CategorySetting):
 
     def value(self, table: Table) -> float:
         """Return the objective: a total variation distance."""
-        if self.objective == "output":
-            output = self.joint @ table.probabilities
-            return float(total_variation(output, np.array(self.distribution)))
         distances = self.distances(table)
         return float(distances.max() if self.objective == "worst-case" else self.shares @ distances)
 
@@ -207,11 +168,9 @@ class BestSampler(CategorySetting):
         return solution.bound - float(np.sum(self._visible - self.shares))
 
     def _proof_size(self, table: Table) -> int:
-        """Estimate the entries of the privacy rows, and of the pmf of the counts if P is given."""
+        """Return the entries of the privacy rows."""
         del table
-        n, k = self.records, self.categories
-        counts = k * comb(n + k - 1, n) if self.distribution is not None else 0
-        return 4 * len(self.domain.neighbours) + counts
+        return 4 * len(self.domain.neighbours)
 
     def weights(self, table: Table, counts: IntVector, categories: IntVector) -> list[int]:
         """Return the integer weight of a category with each count of a histogram."""
@@ -231,13 +190,13 @@ class BestSampler(CategorySetting):
         return float(self.distances(table).max())
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
-        """Return kernel, histograms, and distances; the mean is under the prior in any case."""
+        """Return kernel, histograms, and distances; the mean is under the prior."""
         return {
             **super().report(table),
             "kernel": lambda: table.probabilities,
             "histograms": lambda: self.domain.histograms,
             "distances": lambda: frozen(self.distances(table)),
-            "mean": lambda: float(VotePrior(self.prior).pmf(self.domain) @ self.distances(table)),
+            "mean": lambda: float(self.shares @ self.distances(table)),
         }
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
@@ -259,18 +218,3 @@ class BestSampler(CategorySetting):
             "multiplicity": inputs.counts.tolist(),
             "probability": table.probabilities.tolist(),
         }
-
-
-def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
-    """Return Pr[the histogram and the count of category y are those of a variable] under P.
-
-    Shape (k, variables). Its product with K is the pmf of the released category for n records
-    drawn from P.
-    """
-    joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
-    # Axis 0 of counts and variables: count vectors; axis 1: categories.
-    for counts, chances in outcomes(inputs.records, checked_pmf(pmf, inputs.categories)):
-        mass += float(chances.sum())
-        for y, variables in enumerate(inputs.variables_of(counts).T):
-            joint[y] += np.bincount(variables, chances, inputs.size)
-    return joint / mass

@@ -313,11 +313,16 @@ def test_corners_are_no_more_than_their_bound(total: int, classes: int) -> None:
     ],
 )
 def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
-    setting = Majority(3, 1.0, 2.0).to_dict()
-    verify.Voters(setting, None)
-    verify.Voters({**setting, "voter_delta": 0.125, "delta": 0.125}, None)
+    setting = json.loads(json.dumps(Majority(3, 1.0, 2.0).to_dict()))
+
+    def read(changed: dict[str, float]) -> verify.Voters:
+        verify.allowed("majority", setting | changed)
+        return verify.Voters(setting | changed, None)
+
+    for more in ({}, {"voter_delta": 0.125, "delta": 0.125}):
+        assert read(more).count == 3
     with pytest.raises(verify.Malformed):
-        verify.Voters({**setting, **change}, None)
+        read(change)
 
 
 def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -455,6 +455,16 @@ def test_bound_of_an_enclosed_coefficient_of_what_may_be_negative() -> None:
     assert verify.bound(program, [(("r",), -2)]) == 3
 
 
+def test_bound_takes_the_end_of_a_limit_that_shows_less() -> None:
+    row = verify.Row({("t",): 1}, (1, 2))
+    program = verify.Program([], {("t",): (0, 5)}, {("t",): -1}, list, lambda _: row)
+    # -t is at least -2 if t may be 2.
+    assert verify.bound(program, [(("r",), 1)]) == -2
+    equality = verify.Row({("t",): 1}, (1, 2), equality=True)
+    program = verify.Program([], {("t",): (0, 5)}, {("t",): 1}, list, lambda _: equality)
+    assert verify.bound(program, [(("r",), -1)]) == 1
+
+
 def test_decided_rows_of_what_may_be_negative() -> None:
     row = verify.Row({("t",): (Fraction(1), Fraction(2))}, Fraction(-3, 2))
     program = verify.Program([], {("t",): (-2, 0)}, {}, lambda: [("r",)], lambda _: row)
@@ -551,7 +561,8 @@ def test_decided_points_keep_distributions_boxes_and_rows() -> None:
     # What privacy decides is its own; others are decided beside it.
     own: Any = {"private": lambda: verify.Verdict(7, Fraction(1, 9), "own")}
     assert verify.decide(point(half, **own)) == verify.Verdict(7, Fraction(1, 9), "own")
-    both = point(half, **own, others=lambda: [("most",)])
+    both = point(half, **own)
+    both.rows["most",] = rows["most",]
     assert verify.decide(both) == verify.Verdict(8, Fraction(1, 9), "own")
 
 
@@ -634,6 +645,8 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
         if promised.delta
         else (groups[0] * groups[1] * (groups[1] - 1), groups[0])
     )
+    # Beside privacy, that no input has a loss above the worst one.
+    rows += len(inputs.starts) - 1 if ", worst, " in name else 0
     assert lines[0].startswith(f"private: table, (0.7, {promised.delta:g})-DP, {rows} inequalities")
     assert lines[0].endswith(f"among {listed} groups of neighbours that it lists")
     assert lines[3].startswith("optimal: ")
@@ -659,12 +672,20 @@ def test_displayed_edges_may_have_one_output() -> None:
     setting = {"epsilon": 1.0, "delta": 0.1, "inputs": inputs, "losses": losses}
     units = {"total": "3", "weights": [["1"], ["1"]]}
     program = verify.KINDS["table"](setting, units, None, {})
-    assert (verify.decide(program).rows, program.value) == (2, 2)
+    assert (verify.decide(program).rows, program.value) == (4, 2)
     # An enclosed e^epsilon is an enclosed coefficient, its ends in order.
     wide = verify.KINDS["table"](setting, None, (Fraction(2), Fraction(9, 4)), {})
     third, names = Fraction(1, 3), [("K", 1), ("K", 0), ("s", 0, 1, 0)]
     coefficients = (third, (Fraction(-3, 4), Fraction(-2, 3)), -1)
     assert wide.row(("privacy", 0, 1, 0)).terms == dict(zip(names, coefficients, strict=True))
+
+
+def test_displayed_neighbours_of_one_input_may_lack_an_output_that_stays_the_same() -> None:
+    # Two inputs are one up to a reflection, under which the middle output is its own image.
+    one = {"neighbours": [[0, 1]]}
+    assert verify.listed_neighbours(one, [0, 3], [1, 1, 1], False) == ([[0, 1]], [])
+    with pytest.raises(verify.Malformed, match="leave out outputs"):
+        verify.listed_neighbours({"neighbours": [[0, 3]]}, [0, 3, 6], [1] * 6, False)
 
 
 def broken_by_hand(name: str, table: dict[str, Any]) -> bool:

@@ -52,7 +52,6 @@ SETTINGS: dict[str, Any] = {
         input_names=["a", "b", "c"],
         output_names=["yes", "no"],
     ),
-    "best-sampler of a distribution": KINDS["best-sampler"](4, 3, 1.0, "output", [0.5, 0.25, 0.25]),
     "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
     "prior of names": KINDS["public-prior"]([0.25, 0.75], 1.0, labels=["a", "b"]),
     "workload of a table": KINDS["workload"](
@@ -198,7 +197,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     | {"rule": "optimal", "prior": "uniform"}
     | ONE_RELEASE,
     "best-sampler": {"records": 4, "categories": 3, "epsilon": 1, "objective": "worst-case"}
-    | {"distribution": None, "prior": 1},
+    | {"prior": 1},
     "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1, "rate": None},
     "public-prior": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "objective": "minimax"},
     "mollifier": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "distribution": [0, 1]},
@@ -318,9 +317,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     ),
     (
         "best-sampler",
-        [{"objective": "mean", "distribution": [0, 0.5, 0.5]}, {"objective": "mean"}],
-        [{"objective": "output"}, {"objective": "worst-case", "distribution": [0, 0.5, 0.5]}]
-        + [{"objective": "output", "distribution": pmf} for pmf in ([0.5, 0.5], [0, 0.5, 0.6])],
+        [{"objective": "mean"}, *several("prior", [1e-3, 1e3])],
+        [{"objective": "output"}, *several("prior", [9e-4, 1001])],
     ),
     # Above log(1 + 1/1), whose double is 0.6931471805599453.
     (
@@ -480,12 +478,12 @@ def test_integers_within_their_limits() -> None:
 def test_weights_of_a_file() -> None:
     half = Fraction(1, 2)
     assert verify.vector([0.5, "1/2"], 2) == [half, half]
-    assert verify.weights_of([0, 0.5], 2) == [0, half]
+    assert verify.shares_of([0, 0.5, 1.5], 3) == [0, half / 2, half * 3 / 2]
     assert verify.integer_weights([0.5, 0.25], 2) == ([2, 1], 4)
     assert verify.integer_weights(["1/2", "1/3", 0], 3) == ([3, 2, 0], 6)
     assert verify.matrix([[1], [2]], 2, 1) == [[1], [2]]
     for wrong in ([0.5], [0.0, 0.0], [-0.5, 1.0], [0.5, 0.5, 0.5]):
-        for read in (verify.weights_of, verify.integer_weights):
+        for read in (verify.shares_of, verify.integer_weights):
             with pytest.raises(verify.Malformed):
                 read(wrong, 2)
     for table in ([[1]], [[1], [2], [3]], [[1], [2, 3]], None):

@@ -107,19 +107,23 @@ def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
 
 
 def test_two_inputs_on_a_path_are_all_there_are() -> None:
-    assert verify.neighbours({"graph": "path"}, 2) is None
-    assert verify.neighbours({"graph": "path"}, 3) == [(0, 1), (1, 0), (1, 2), (2, 1)]
-    assert verify.neighbours({"graph": "cycle"}, 3) is None
+    path, cycle = ({"graph": graph, "shape": None} for graph in ("path", "cycle"))
+    assert verify.neighbours(path, 2) is None
+    assert verify.neighbours(path, 3) == [(0, 1), (1, 0), (1, 2), (2, 1)]
+    assert verify.neighbours(cycle, 3) is None
     assert verify.neighbours({"graph": [[0, 1]]}, 3) == [(0, 1), (1, 0)]
+    setting = dpopt.Kernel("absolute", 1.0, graph=[(0, 1)], inputs=3).to_dict()
+    known = json.loads(json.dumps(setting))
+    verify.allowed("kernel", known)
     for edge in ([0, 3], [3, 0], [-1, 0], [0, -1]):
-        with pytest.raises(verify.Malformed, match="no integer from 0 to 2"):
-            verify.neighbours({"graph": [edge]}, 3)
+        with pytest.raises(verify.Malformed, match="graph"):
+            verify.allowed("kernel", {**known, "graph": [edge]})
     # As many words as the shape says, and no other number.
     assert verify.neighbours({"graph": "hamming", "shape": [2, 2]}, 4) == [
         *((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2))
     ]
-    with pytest.raises(verify.Malformed, match="another number of inputs"):
-        verify.neighbours({"graph": "grid", "shape": [2, 2]}, 5)
+    with pytest.raises(verify.Malformed, match="another number of words"):
+        verify.allowed("kernel", {**known, "graph": "grid", "shape": [2, 2]})
 
 
 def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
@@ -161,6 +165,17 @@ def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
     assert program.cost == {
         ("K", x, y): Fraction(abs(x - y), 3) for x in range(3) for y in range(5)
     }
+
+
+@pytest.mark.parametrize(("sense", "sign"), [("minimise", 1), ("maximise", -1)])
+def test_a_row_says_that_no_loss_is_above_the_worst_one_or_no_utility_below(
+    sense: Any, sign: int
+) -> None:
+    setting = Kernel([[0.0, 1.0], [2.0, 0.5]], 1.0, objective="worst-case", sense=sense)
+    program = verify.kernel(json.loads(json.dumps(setting.to_dict())), None, None, {})
+    losses = {("K", 1, 0): sign * 2, ("K", 1, 1): sign * Fraction(1, 2)}
+    assert program.row(("worst", 1)) == verify.Row({**losses, ("t",): -sign})
+    assert program.boxes["t",] == (0, 2)
 
 
 @pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
@@ -266,5 +281,5 @@ def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> No
     assert ("rows", "mine", 0, -1) in verify.own_rows({**known, "constraints": rows}, 2, 3)
     with pytest.raises(verify.Malformed, match="is no integer from 0"):
         verify.own_rows({**known, "constraints": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
-    with pytest.raises(verify.Malformed, match="the same name"):
-        verify.own_rows({**known, "constraints": rows * 2}, 2, 3)
+    with pytest.raises(verify.Malformed, match="a name that is taken"):
+        verify.allowed("kernel", {**known, "constraints": rows * 2})

@@ -274,7 +274,7 @@ def test_the_regrets_of_one_voter_by_hand() -> None:
     assert program.row(("prior", 1)) == verify.Row(
         {("gamma", 1): -Fraction(3, 8), ("t",): -Fraction(3, 8)}, -Fraction(15, 32)
     )
-    first, second, *corners = program.names()
+    *corners, first, second = program.names()
     assert [first, second] == [("prior", 0), ("prior", 1)]
     assert all(("t",) not in program.row(name).terms for name in corners)
     assert (program.cost, program.value) == ({("t",): -1}, -1)

@@ -6,6 +6,7 @@ choices of corners of all voters: nothing sorted, nothing reduced.
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from itertools import pairwise, permutations, product
@@ -329,12 +330,11 @@ def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.Monke
 
 
 def test_voters_that_are_none_are_refused() -> None:
-    setting = dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()
-    ballots = verify.Ballots(3, 3, None)
-    verify.Labels(setting, ballots, None)
-    for change in ({"epsilon": 0}, {"voter_delta": 1}, {"voter_delta": -1}):
-        with pytest.raises(verify.Malformed, match="no such voters"):
-            verify.Labels({**setting, **change}, ballots, None)
+    setting = json.loads(json.dumps(dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()))
+    verify.allowed("multiclass", setting)
+    for name, value in (("epsilon", 0), ("voter_delta", 1), ("voter_delta", -1)):
+        with pytest.raises(verify.Malformed, match=f"{name} is {value}; it must be"):
+            verify.allowed("multiclass", {**setting, name: value})
 
 
 GENTLE = {(3, 0, 0): (32, 8, 8), (2, 1, 0): (24, 14, 10), (1, 1, 1): (16, 16, 16)}

@@ -444,10 +444,10 @@ def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_no
     assert verify.decide_box([1, 3], q, exact).slack == 0
     with pytest.raises(verify.Refused, match="is outside"):
         verify.decide_box([99, 301], q, exact)
-    with pytest.raises(verify.Refused, match="is at the end of"):
+    with pytest.raises(verify.Refused, match="too close to be decided"):
         verify.decide_box([1, 3], q, ratio(15, 16, 8))
-    # What e^(epsilon / 2) is not known well enough for is said to be at the end.
-    with pytest.raises(verify.Refused, match="is at the end of"):
+    # So is what e^(epsilon / 2) is not known well enough for.
+    with pytest.raises(verify.Refused, match="too close to be decided"):
         verify.decide_box([99, 301], q, ratio(7, 9, 4))
 
 
@@ -459,10 +459,10 @@ def test_units_that_are_no_weights_of_the_categories_are_refused(units: list[str
 
 
 def test_users_below_0_are_refused() -> None:
-    setting = Population(MASSES, 1.0, [MASSES[::-1]]).to_dict()
-    users = [MASSES, [1.1, -0.1, 0, 0, 0]]
-    with pytest.raises(verify.Malformed, match="a user's distribution has a probability below 0"):
-        verify.population({**setting, "users": users, "weights": [1, 1]}, None, None, {})
+    setting = json.loads(json.dumps(Population(MASSES, 1.0, [MASSES[::-1]]).to_dict()))
+    verify.allowed("population", setting)
+    with pytest.raises(verify.Malformed, match="users is"):
+        verify.allowed("population", {**setting, "users": [[1.1, -0.1, 0, 0, 0]]})
 
 
 @pytest.mark.parametrize("made", LAYERED, ids=range(len(LAYERED)))

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.optimize import linprog
-from scipy.stats import multinomial
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, solve, verify
 from dpopt.ballots.priors import VotePrior
-from dpopt.roo.optimal import incidence
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
-from tests.oracles import compositions, neighbours
+from tests.oracles import neighbours
 from tests.roo import brute
 from tests.roo.brute import lower_bound
 
@@ -57,12 +54,11 @@ def pmf_of(pmfs: dict[Data, tuple[Fraction, ...]], counts: Data) -> list[Fractio
 
 @pytest.mark.sample(9)
 @pytest.mark.parametrize(("n", "k", "epsilon"), SMALL)
-@pytest.mark.parametrize("objective", ["worst-case", "mean", "output"])
+@pytest.mark.parametrize("objective", ["worst-case", "mean"])
 def test_the_certificate_is_true_of_all_neighbours(
     n: int, k: int, epsilon: float, objective: str
 ) -> None:
-    pmf = np.arange(1, k + 1) / (k * (k + 1) / 2) if objective == "output" else None
-    sampler = best_sampler(n, k, epsilon, objective=objective, distribution=pmf)
+    sampler = best_sampler(n, k, epsilon, objective=objective)
     pmfs, r, slacks = exact_pmfs(sampler), verify.exp(epsilon, 128)[0], []
     for counts in brute.histograms(n, k):
         before = pmf_of(pmfs, counts)
@@ -93,65 +89,6 @@ def test_the_prior_of_histograms() -> None:
     tallied = Counter(found.rows_of(drawn).tolist())
     shares = [tallied[i] / len(drawn) for i in range(len(found.histograms))]
     np.testing.assert_allclose(VotePrior(0.5).pmf(found), shares, atol=5e-3)
-
-
-@pytest.mark.parametrize("pmf", [[0.5, 0.3, 0.2], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]])
-def test_incidence_is_the_sum_over_all_counts(pmf: list[float]) -> None:
-    found = SortedHistograms(6, 3)
-    expected = np.zeros((3, found.size))
-    for counts in compositions(6, 3):
-        for y, variable in enumerate(found.variables_of(np.array([counts]))[0]):
-            expected[y, variable] += multinomial.pmf(counts, 6, pmf)
-    np.testing.assert_allclose(incidence(found, pmf), expected, atol=1e-13)
-
-
-@pytest.mark.parametrize(("n", "k", "epsilon"), [(2, 2, 0.4), (2, 3, 0.8), (4, 3, 0.3)])
-def test_fixed_is_the_least_over_all_orders_of_the_categories(
-    n: int, k: int, epsilon: float
-) -> None:
-    """Minimise the largest TV(Q, P) over the orders of P, over samplers without symmetry."""
-    pmf = np.array([0.7, 0.3, 0.0][:k]) if k == 2 else np.array([0.6, 0.3, 0.1])
-    data = list(product(range(k), repeat=n))
-    orders = [np.array(order) for order in permutations(range(k))]
-    number = {x: i for i, x in enumerate(data)}
-    size, extra = len(data) * k, len(orders) * k
-    rows, limits = [], []
-
-    def row(entries: dict[int, float], limit: float) -> None:
-        line = np.zeros(size + extra + 1)
-        for place, value in entries.items():
-            line[place] += value
-        rows.append(line)
-        limits.append(limit)
-
-    for x, i in number.items():
-        for place, category, y in product(range(n), range(k), range(k)):
-            j = number[(*x[:place], category, *x[place + 1 :])]
-            if i != j:
-                row({j * k + y: 1.0, i * k + y: -math.exp(epsilon)}, 0.0)
-    for o, order in enumerate(orders):
-        p = pmf[order]
-        chances = [prod(p[category] for category in x) for x in data]
-        for y in range(k):
-            output = {i * k + y: -chance for i, chance in enumerate(chances)}
-            row({**output, size + o * k + y: -1.0}, -p[y])
-        row({**{size + o * k + y: 1.0 for y in range(k)}, size + extra: -1.0}, 0.0)
-    sums = np.kron(np.eye(len(data)), np.ones((1, k)))
-    answer = linprog(
-        np.eye(size + extra + 1)[-1],
-        A_ub=np.array(rows),
-        b_ub=limits,
-        A_eq=np.hstack([sums, np.zeros((len(data), extra + 1))]),
-        b_eq=np.ones(len(data)),
-        bounds=(0, 1),
-    )
-    assert answer.success
-    sampler = best_sampler(n, k, epsilon, objective="output", distribution=pmf)
-    assert sampler.value == pytest.approx(answer.fun, abs=3e-6)
-    assert sampler.bound == pytest.approx(answer.fun, abs=1e-9)
-    output = incidence(sampler.setting.domain, pmf) @ sampler.kernel
-    assert output.sum() == pytest.approx(1.0)
-    assert distance(output, pmf) == pytest.approx(sampler.value, abs=1e-12)
 
 
 def test_two_records_of_two_categories() -> None:
@@ -229,17 +166,6 @@ def test_among_the_optima_the_mean_is_least() -> None:
     assert sampler.mean < 1.1 * best
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_hundred_records_of_three_categories() -> None:
-    """Once without an answer; P is met exactly, by the dual bound and by what is released."""
-    pmf = np.array([0.5, 0.3, 0.2])
-    sampler = best_sampler(100, 3, 1.0, objective="output", distribution=pmf)
-    assert -1e-12 <= sampler.gap <= 5e-9
-    output = incidence(sampler.setting.domain, pmf) @ sampler.kernel
-    assert distance(output, pmf) == pytest.approx(0.0, abs=5e-9)
-
-
 def test_repair_of_a_kernel_that_is_not_private() -> None:
     setting = dpopt.BestSampler(6, 3, 0.5)
     empirical = setting.domain.values / 6
@@ -278,10 +204,3 @@ def test_extreme_epsilons() -> None:
         blind = best_sampler(6, 3, epsilon)
         np.testing.assert_allclose(blind.kernel, 1 / 3, atol=1e-5)
         assert blind.certificate.slack >= 0
-
-
-def test_the_output_needs_a_distribution_and_the_worst_case_has_none() -> None:
-    with pytest.raises(ParameterError, match="distribution is missing and objective is 'output'"):
-        best_sampler(3, 2, 1.0, objective="output")
-    with pytest.raises(ParameterError, match="given and objective is 'worst-case'"):
-        best_sampler(3, 2, 1.0, distribution=[0.5, 0.5])
