@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError, solve, verify
+from dpopt import NotPrivateError, solve, verify
 from dpopt.ballots.priors import VotePrior
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
