@@ -1,6 +1,6 @@
 """An interior-point method for the program of additive noise, with all of its rows at once.
 
-In shares of delta, with slacks s of the rows A z <= s and g of what is left of them,
+With rows in shares of delta, slacks s of the rows A z <= s and g of what is left of them,
 
     minimise c z   subject to   A z - s + g = 0,   sum of s over the rows of a shift + b = 1,
                                 m z = 1,   z, s, g, b >= 0,
@@ -25,22 +25,23 @@ from dpopt._threads import one_blas_thread
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.lp import Status
 
-# Steps at most; the gap, relative, at which the last one is taken; how far a step goes towards the
-# boundary; and the ridge on the unit diagonal of a Cholesky factorisation.
-_STEPS, _GAP, _SHARE, _RIDGE = 250, 1e-11, 0.9995, 1e-15
+# Steps at most, and in a row without a smaller gap; the gap, relative, that is enough; how far a
+# step goes towards the boundary; and the ridge on the unit diagonal of a Cholesky factorisation.
+_STEPS, _IDLE, _GAP, _SHARE, _RIDGE = 250, 5, 1e-12, 0.9995, 1e-15
 
 
 @dataclass(frozen=True)
-class Shares:
-    """All rows in shares of delta: a z[v] - b z[w] <= s, and those beyond the grid, dense.
+class Rows:
+    """All rows: a z[v] - b z[w] <= s, and those beyond the grid, dense.
 
     Attributes:
         v: first variable of each sparse row, shape (sparse rows,).
-        w: second variable.
-        a: weight of the row over delta.
+        w: second variable, another one.
+        a: weight of the row, over delta where there is any.
         b: a times the row's ratio.
-        dense: the rows beyond, shape (D, variables).
+        dense: the rows beyond, likewise, shape (D, variables).
         group: shift of each row less one, the dense ones last.
+        of: the sparse row of shift d and x = -L..L in column d - 1, -1 where it always holds.
     """
 
     v: IntVector
@@ -49,6 +50,7 @@ class Shares:
     b: Vector
     dense: Matrix
     group: IntVector
+    of: IntVector
 
     def times(self, z: Vector) -> Vector:
         """Return A z."""
@@ -102,7 +104,7 @@ class Point:
 
 @one_blas_thread
 def optimum_of(
-    rows: Shares, cost: Vector, mass: Vector, inside: Vector, time_limit: float | None
+    rows: Rows, cost: Vector, mass: Vector, inside: Vector, time_limit: float | None
 ) -> Point:
     """Return the optimum, from a point inside: m z = 1 and A z < 0."""
     group, count = rows.group, rows.sums(np.ones(rows.group.size))
@@ -114,19 +116,29 @@ def optimum_of(
     x, of_mass = np.concatenate([inside, s, g, np.full(count.size, 0.5)]), 0.0
     duals = np.concatenate([zeta, nu[group] - y, y, nu])
     ends = np.cumsum([inside.size, s.size, s.size])
+    state, best, idle = (x, duals, of_mass), np.inf, 0
     for done in range(_STEPS):
         advance("additive noise", done)
         if time_limit is not None and time.perf_counter() - start > time_limit:
             raise SolverError("time for additive noise is used up.", Status.TIME_LIMIT)
-        if x @ duals <= _GAP * (cost @ x[: inside.size]):
+        (z, s, g, b), (zeta, _, y, nu) = np.split(x, ends), np.split(duals, ends)
+        # The gap, and what it may be wrong by where equations do not hold.
+        gap = float(x @ duals + np.abs(s - g - rows.times(z)) @ y)
+        gap += float(np.abs(rows.sums(s) + b - 1) @ nu)
+        gap += float(np.abs(of_mass * mass + zeta - cost - rows.transposed(y)) @ z)
+        idle = 0 if gap < best else idle + 1
+        if gap < best:
+            best, state = gap, (x, duals, of_mass)
+        if best <= _GAP * (cost @ z) or idle > _IDLE:
             break
         x, duals, of_mass = stepped(rows, cost, mass, ends, x, duals, of_mass)
-    z, (_, _, y, nu) = x[: inside.size], np.split(duals, ends)
-    return Point(z, y, nu, of_mass)
+    x, duals, of_mass = state
+    _, _, y, nu = np.split(duals, ends)
+    return Point(x[: inside.size], y, nu, of_mass)
 
 
 def stepped(
-    rows: Shares,
+    rows: Rows,
     cost: Vector,
     mass: Vector,
     ends: IntVector,
@@ -136,7 +148,7 @@ def stepped(
 ) -> tuple[Vector, Vector, float]:
     """Return what x = (z, s, g, b), their multipliers and lambda are after one step."""
     (z, s, g, b), (zeta, q, y, nu) = np.split(x, ends), np.split(duals, ends)
-    missing = s - g - rows.times(z)
+    missing, short = s - g - rows.times(z), 1 - float(mass @ z)
     excess = of_mass * mass + zeta - cost - rows.transposed(y)
     spend = s / q
     weights = 1 / (spend + g / y)
@@ -146,14 +158,16 @@ def stepped(
     solve = factored(normal)
     solved_mass = solve(mass)
 
-    def direction(target: Vector) -> tuple[Vector, Vector, float]:
-        """Return the direction that changes the products of x and multipliers by a target."""
+    def direction(
+        target: Vector, missing: Vector, excess: Vector, short: float
+    ) -> tuple[Vector, Vector, float]:
+        """Return the direction that changes products of x and multipliers by a target."""
         of_z, of_s, of_g, of_b = np.split(target, ends)
         needed = missing + of_s / q - of_g / y
         budget = rows.sums(spend * weights * needed - of_s / q) - of_b / nu
         right = excess + of_z / z + rows.transposed(weights * needed)
         dz = solve(right + by_shift.T @ (budget / left))
-        more = -float(mass @ dz) / float(mass @ solved_mass)
+        more = (short - float(mass @ dz)) / float(mass @ solved_mass)
         dz = dz + more * solved_mass
         dnu = (by_shift @ dz - budget) / left
         dy = weights * (rows.times(dz) + spend * dnu[rows.group] - needed)
@@ -161,12 +175,21 @@ def stepped(
         dx = np.concatenate([dz, (of_s - s * dq) / q, (of_g - g * dy) / y, (of_b - b * dnu) / nu])
         return dx, np.concatenate([(of_z - zeta * dz) / z, dq, dy, dnu]), more
 
+    def refined(target: Vector) -> tuple[Vector, Vector, float]:
+        """Return the same, and once more what rounding has left of the equations."""
+        dx, change, more = direction(target, missing, excess, short)
+        (dz, ds, dg, _), (dzeta, _, dy, _) = np.split(dx, ends), np.split(change, ends)
+        unmet = excess + more * mass + dzeta - rows.transposed(dy)
+        left_out = missing + ds - dg - rows.times(dz)
+        again = direction(np.zeros(x.size), left_out, unmet, short - float(mass @ dz))
+        return dx + again[0], change + again[1], more + again[2]
+
     # Predictor: the cube of its progress is the centring parameter.
     product = x * duals
-    dx, change, _ = direction(-product)
+    dx, change, _ = refined(-product)
     after = (x + furthest(x, dx) * dx) @ (duals + furthest(duals, change) * change)
     centred = (after / product.sum()) ** 3 * product.mean()
-    dx, change, more = direction(centred - product - dx * change)
+    dx, change, more = refined(centred - product - dx * change)
     ahead, up = furthest(x, dx), furthest(duals, change)
     return x + ahead * dx, duals + up * change, of_mass + up * more
 

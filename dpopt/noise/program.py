@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Self
@@ -39,7 +39,7 @@ from dpopt.noise.closed import (
     signs,
     staircase_multipliers,
 )
-from dpopt.noise.interior import Point, Shares, optimum_of
+from dpopt.noise.interior import Point, Rows, optimum_of
 from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
@@ -57,25 +57,6 @@ _LARGEST = 1e12
 _ROOM = 2.0
 # Rows of all shifts that `Noise.problem` writes out.
 WRITTEN = 200_000
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The privacy rows of one shift d over a grid: z[v] - ratio z[w] <= slack, once for each pair.
-
-    Attributes:
-        v: variable of |x|, shape (rows,).
-        w: variable of |x + d|.
-        ratio: e^epsilon times the scale of |x + d| over that of |x|.
-        weight: sum of the scales e^(-epsilon |x| / D) of all x with this pair.
-        of: the row of each x of the grid, from the least to the largest.
-    """
-
-    v: IntVector
-    w: IntVector
-    ratio: Vector
-    weight: Vector
-    of: IntVector
 
 
 @dataclass(frozen=True)
@@ -141,19 +122,25 @@ class Grid:
         """The last |x| of a privacy row: x + d is on the grid for every shift."""
         return self.last if self.endless else self.last - self.sensitivity
 
-    def rows(self, shift: int) -> Rows:
-        """Return the rows of one shift, those of repeated periods once."""
+    def rows(self, shift: int) -> tuple[IntVector, IntVector, Vector, Vector, IntVector]:
+        """Return the rows z[v] - ratio z[w] <= slack of one shift, once for each pair.
+
+        They are v and w, the variables of |x| and |x + d|; the ratio, e^epsilon times the scale of
+        |x + d| over that of |x|; the sum of the scales of all x with this pair; and the row of each
+        x of the grid, -1 if v is w, which always holds.
+        """
         x, period = np.arange(-self.inner, self.inner + 1), self.sensitivity
         source, target = np.abs(x), np.abs(x + shift)
         # Beyond an endless grid, the variable is that of the last period.
         inside = target - period * np.maximum(0, -((self.last - target) // period))
         v, w = self.variable[source], self.variable[inside]
         key = ((v * self.size + w) * (2 * shift + 1)) + source - target + shift
-        _, first, of = np.unique(key, return_index=True, return_inverse=True)
-        ratio = np.exp(self.epsilon * (1 + (source - target)[first] / period))
-        return Rows(
-            v[first], w[first], ratio, np.bincount(of, self.scale[source]).astype(float), of
-        )
+        _, first, of = np.unique(np.where(v == w, -1, key), return_index=True, return_inverse=True)
+        weight = np.bincount(of, self.scale[source]).astype(float)
+        ratio = np.exp(self.epsilon * (1 + (source - target) / period))
+        always = int(v[first[0]] == w[first[0]])
+        first = first[always:]
+        return v[first], w[first], ratio[first], weight[always:], of - always
 
     def folded(self, values: Vector) -> Vector:
         """Return the sums over distances of values times multiplicity and scale, by variable."""
@@ -172,9 +159,21 @@ class Program:
     loss: Loss
 
     @cached_property
-    def rows(self) -> dict[int, Rows]:
-        """Rows by shift 1..D."""
-        return {d: self.grid.rows(d) for d in range(1, self.grid.sensitivity + 1)}
+    def rows(self) -> Rows:
+        """The rows of all shifts, in shares of delta where there is any."""
+        shifts, unit = range(1, self.grid.sensitivity + 1), self.delta or 1.0
+        v, w, ratio, weight, of = zip(*map(self.grid.rows, shifts), strict=True)
+        counts = [part.size for part in v]
+        starts = np.cumsum([0, *counts[:-1]])
+        places = [
+            np.where(each < 0, -1, each + start) for each, start in zip(of, starts, strict=True)
+        ]
+        group, dense = np.repeat(np.arange(len(shifts)), counts), np.empty((0, self.grid.size))
+        if not self.grid.endless:
+            group = np.append(group, np.arange(len(shifts)))
+            dense = self.beyond * (self.edge / unit)
+        v, w, ratio, a = map(np.concatenate, (v, w, ratio, weight))
+        return Rows(v, w, a / unit, a / unit * ratio, dense, group, np.array(places))
 
     @cached_property
     def masses(self) -> Vector:
@@ -226,70 +225,52 @@ class Program:
         return z / (self.masses @ z)
 
     def problem(self) -> Problem:
-        """Return the program in full: "sum", "privacy d", and with delta "delta d" and "beyond"."""
-        problem, period = Problem("noise"), self.grid.sensitivity
+        """Return the program in full: "sum", "privacy", and with delta "delta" and "beyond"."""
+        problem, period, rows = Problem("noise"), self.grid.sensitivity, self.rows
         most = np.minimum(1 / self.masses, _LARGEST)
         problem.add_variables("p", self.masses.size, lower=0.0, upper=most)
-        if self.delta > 0:
-            most_spent = min(_ROOM * self.delta / self.edge, _LARGEST)
-            problem.add_variables("slack", period, lower=0.0, upper=most_spent)
-            blocks = {"p": self.beyond, "slack": -sp.eye_array(period).tocsr()}
-            problem.add_rows("beyond", blocks, upper=0.0)
         problem.add_rows("sum", {"p": self.masses[None, :]}, lower=1.0, upper=1.0)
-        for d, rows in self.rows.items():
-            norm, row = 1.0 / np.maximum(1.0, rows.ratio), np.arange(rows.v.size)
-            entries = np.concatenate([norm, -rows.ratio * norm])
-            positions = np.tile(row, 2), np.concatenate([rows.v, rows.w])
-            p = sp.csr_array((entries, positions), shape=(row.size, self.masses.size))
-            if self.delta == 0:
-                problem.add_rows(f"privacy {d}", {"p": p}, upper=0.0)
-                continue
-            # The unit of a slack is between those of its row and of delta.
-            unit = np.clip(np.sqrt(self.delta / rows.weight), 1e-6, 1e3)
-            share = unit * rows.weight / self.delta
-            most = np.minimum(_ROOM / unit, _ROOM / share)
-            problem.add_variables(f"s{d}", row.size, lower=0.0, upper=most)
-            slack = -sp.diags_array(norm * unit).tocsr()
-            problem.add_rows(f"privacy {d}", {"p": p, f"s{d}": slack}, upper=0.0)
-            last = (np.arange(1, period + 1) == d) * (self.edge / self.delta)
-            spent = {f"s{d}": share[None, :], "slack": last[None, :]}
-            problem.add_rows(f"delta {d}", spent, upper=1.0)
         problem.minimise({"p": self.costs})
+        norm, each = 1 / np.maximum(rows.a, rows.b), np.arange(rows.v.size)
+        entries = np.concatenate([rows.a * norm, -rows.b * norm])
+        positions = np.tile(each, 2), np.concatenate([rows.v, rows.w])
+        p = sp.csr_array((entries, positions), shape=(each.size, self.masses.size))
+        if self.delta == 0:
+            problem.add_rows("privacy", {"p": p}, upper=0.0)
+            return problem
+        # The unit of a slack is between those of its row and of delta.
+        unit = np.clip(1 / np.sqrt(rows.a), 1e-6, 1e3)
+        share, last = unit * rows.a, self.edge / self.delta
+        most = np.minimum(_ROOM / unit, _ROOM / share)
+        problem.add_variables("s", each.size, lower=0.0, upper=most)
+        problem.add_variables("slack", period, lower=0.0, upper=min(_ROOM / last, _LARGEST))
+        eye = sp.eye_array(period).tocsr()
+        problem.add_rows("beyond", {"p": self.beyond, "slack": -eye}, upper=0.0)
+        slack = -sp.diags_array(norm * share).tocsr()
+        problem.add_rows("privacy", {"p": p, "s": slack}, upper=0.0)
+        spent = sp.csr_array((share, (rows.group[: each.size], each)), shape=(period, each.size))
+        problem.add_rows("delta", {"s": spent, "slack": eye * last}, upper=1.0)
         return problem
 
     def optimum(self, time_limit: float | None) -> Point:
         """Return the optimum for a delta above 0, by the interior-point method."""
-        every, beyond = [*self.rows.values()], np.arange(self.grid.sensitivity)
-        v, w = (np.concatenate([getattr(rows, name) for rows in every]) for name in ("v", "w"))
-        share = np.concatenate([rows.weight for rows in every]) / self.delta
-        other_side = share * np.concatenate([rows.ratio for rows in every])
-        group = np.repeat(beyond, [rows.v.size for rows in every])
-        # Rows of one variable always hold.
-        kept = np.flatnonzero(v != w)
-        rows = Shares(
-            *(part[kept] for part in (v, w, share, other_side)),
-            self.beyond * (self.edge / self.delta),
-            np.append(group[kept], beyond),
-        )
-        found = optimum_of(rows, self.costs, self.masses, self.inside, time_limit)
-        multipliers = np.zeros(v.size + beyond.size)
-        multipliers[np.append(kept, v.size + beyond)] = found.rows
-        return replace(found, rows=multipliers)
+        return optimum_of(self.rows, self.costs, self.masses, self.inside, time_limit)
 
     def point(self, solution: Solution) -> Point:
         """Return what a solver found for `problem`."""
-        duals, prices = solution.duals, np.zeros(len(self.rows))
-        of_rows = [
-            -duals[f"privacy {d}"] / np.maximum(1.0, rows.ratio) * self.delta / rows.weight
-            for d, rows in self.rows.items()
-        ]
+        duals, rows, prices = solution.duals, self.rows, np.zeros(self.grid.sensitivity)
+        of_rows = -duals["privacy"] / np.maximum(rows.a, rows.b)
         if self.delta > 0:
-            prices = np.array([-float(duals[f"delta {d}"][0]) for d in self.rows])
-            of_rows.append(-duals["beyond"] * (self.delta / self.edge))
-        return Point(solution["p"], np.concatenate(of_rows), prices, float(duals["sum"][0]))
+            prices = -duals["delta"]
+            of_rows = np.append(of_rows, -duals["beyond"] * (self.delta / self.edge))
+        return Point(solution["p"], of_rows, prices, float(duals["sum"][0]))
 
-    def pmf(self, point: Point, inside: float) -> Vector:
-        """Return p(0), ..., p(N) of a point, a share of it `inside`, and the ratio beyond."""
+    def pmf(self, point: Point, inside: float, ended: bool) -> Vector:
+        """Return p(0), ..., p(N) of a point, a share of it `inside`, and the ratio beyond.
+
+        The ratio is 0 where the noise is ended at N, or has so little beyond that no shift would
+        miss it.
+        """
         grid, period = self.grid, self.grid.sensitivity
         z = (1 - inside) * np.maximum(point.z, 0.0) + inside * self.inside
         tail = 0.0
@@ -299,9 +280,7 @@ class Program:
             outer = np.cumsum((found[grid.variable] * grid.scale)[::-1])[::-1]
             ends = outer + found[-1] * self.edge <= _MISSED * self.delta / math.exp(grid.epsilon)
             z[grid.variable[ends & (np.arange(grid.last + 1) > grid.repeated)]] = 0.0
-            # It ends, too, where the loss rises for ever.
-            beyond = self.loss(np.array([1, 2]) * (grid.last + 1))
-            tail = 0.0 if ends[-1] or beyond[0] < beyond[1] else tail
+            tail = 0.0 if ends[-1] or ended else tail
         pmf = z[grid.variable] * grid.scale
         decay = math.nextafter(math.exp(-grid.epsilon), 1.0)
         for start in range(grid.head + 1, grid.repeated, period):
@@ -321,28 +300,27 @@ class Program:
         grid, period = self.grid, self.grid.sensitivity
         if self.delta == 0:
             return staircase_multipliers(period, grid.epsilon, self.loss)
-        last, growth = grid.inner, math.exp(grid.epsilon)
-        positions, by_shift = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
-        prices, share = np.maximum(point.prices, 0.0), self.unit / self.delta
-        found, start = np.maximum(point.rows, 0.0), 0
-        for d, rows in self.rows.items():
-            of_rows = np.minimum(found[start : start + rows.v.size], prices[d - 1]) * share
-            by_shift.append((d, positions, of_rows[rows.of]))
-            start += rows.v.size
-        ends = np.append(0.0, np.minimum(found[start:], prices) * share)
+        last, growth, rows = grid.inner, math.exp(grid.epsilon), self.rows
+        prices, unit = np.maximum(point.prices, 0.0), self.unit / self.delta
+        found = np.minimum(np.maximum(point.rows, 0.0), prices[rows.group]) * unit
+        value = np.append(found[: rows.v.size], 0.0)[rows.of]
+        ends = np.append(0.0, found[rows.v.size :])
         # The columns of repeated periods without the rows of shift D that they determine.
-        outward = by_shift[-1][2][last:]
-        inner = [*by_shift[:-1], (period, positions[:last], by_shift[-1][2][:last])]
-        shift = np.concatenate([np.full(at.size, d) for d, at, _ in inner])
-        position, value = (np.concatenate([row[i] for row in inner]) for i in (1, 2))
-        columns = columns_of(shift, position, value, last, period, grid.epsilon, self.loss)
+        outward = value[-1, last:].copy()
+        value[-1, last:] = 0.0
+        position = np.tile(np.arange(-last, last + 1), period)
+        shift = np.repeat(np.arange(1, period + 1), 2 * last + 1)
+        columns = columns_of(shift, position, value.ravel(), last, period, grid.epsilon, self.loss)
         mu = 2 * point.mass * self.unit
         for start in range(grid.repeated - 2 * period, grid.head - period - 1, -period):
             block = slice(start + 1, start + period + 1)
             ahead = slice(block.start + period, block.stop + period)
             inward = (outward[ahead] + columns[ahead] - mu) / growth
-            outward[block] = np.clip(inward, 0.0, prices[period - 1] * share)
-        return Multipliers.of(by_shift, ends, last, delta, grid.epsilon, self.loss, mu / 2)
+            outward[block] = np.clip(inward, 0.0, prices[-1] * unit)
+        value[-1, last:] = outward
+        return Multipliers.of(
+            shift, position, value.ravel(), ends, last, delta, grid.epsilon, self.loss, mu / 2
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -162,7 +163,7 @@ class Noise(Setting):
                 "backend."
             )
         program = Program(self._grid(0), self.delta, self.losses_of)
-        size = sum(rows.v.size for rows in program.rows.values())
+        size = program.rows.v.size
         if size > WRITTEN:
             raise ParameterError(
                 f"sensitivity is {self.sensitivity}; the program has {size:,} rows, and is "
@@ -179,8 +180,8 @@ class Noise(Setting):
         for share in _SPARE:
             spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
             found = optimum(self._grid, self.delta, spare, self.losses_of, backend, time_limit)
-            for inside in _INSIDE:
-                point = found.program.pmf(found.point, inside)
+            for inside, ended in product(_INSIDE, (True, False)):
+                point = found.program.pmf(found.point, inside, ended)
                 try:
                     self.judge(self.table(point))
                 except NotPrivateError as error:
