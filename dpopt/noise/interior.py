@@ -26,8 +26,9 @@ from dpopt._types import IntVector, Matrix, Vector
 from dpopt.lp import Status
 
 # Steps at most, and in a row without a smaller gap; the gap, relative, that is enough; how far a
-# step goes towards the boundary; and the ridge on the unit diagonal of a Cholesky factorisation.
-_STEPS, _IDLE, _GAP, _SHARE, _RIDGE = 250, 5, 1e-12, 0.9995, 1e-15
+# step goes towards the boundary; and the ridge on the unit diagonal of a Cholesky factorisation, at
+# first and at most.
+_STEPS, _IDLE, _GAP, _SHARE, _RIDGE = 250, 5, 1e-12, 0.9995, (1e-15, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Point:
 
 
 @one_blas_thread
+@np.errstate(all="ignore")
 def optimum_of(
     rows: Rows, cost: Vector, mass: Vector, inside: Vector, time_limit: float | None
 ) -> Point:
@@ -131,7 +133,10 @@ def optimum_of(
             best, state = gap, (x, duals, of_mass)
         if best <= _GAP * (cost @ z) or idle > _IDLE:
             break
-        x, duals, of_mass = stepped(rows, cost, mass, ends, x, duals, of_mass)
+        try:
+            x, duals, of_mass = stepped(rows, cost, mass, ends, x, duals, of_mass)
+        except np.linalg.LinAlgError:
+            break
     x, duals, of_mass = state
     _, _, y, nu = np.split(duals, ends)
     return Point(x[: inside.size], y, nu, of_mass)
@@ -202,7 +207,7 @@ def furthest(values: Vector, change: Vector) -> float:
 
 def factored(matrix: Matrix) -> Callable[[Vector], Vector]:
     """Return what solves with a positive definite matrix, which is overwritten."""
-    diagonal, ridge = np.diag_indices_from(matrix), _RIDGE
+    diagonal, ridge = np.diag_indices_from(matrix), _RIDGE[0]
     scale = 1 / np.sqrt(matrix[diagonal])
     matrix *= scale[:, None] * scale
     while True:
@@ -211,7 +216,7 @@ def factored(matrix: Matrix) -> Callable[[Vector], Vector]:
             factor = cho_factor(matrix, check_finite=False)
         except np.linalg.LinAlgError:
             ridge *= 100
-            if ridge > 1e-6:
-                raise SolverError("additive noise: no step was found.", Status.NUMERICAL) from None
+            if not ridge <= _RIDGE[1]:
+                raise
             continue
         return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
