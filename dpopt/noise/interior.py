@@ -66,7 +66,7 @@ class Rows:
 
     def sums(self, of_rows: Vector) -> Vector:
         """Return the sums over the rows of each shift."""
-        return np.bincount(self.group, of_rows, minlength=len(self.dense))
+        return np.bincount(self.group, of_rows, minlength=len(self.dense)).astype(float)
 
     def by_shift(self, weights: Vector) -> Matrix:
         """Return the weighted sums of the rows of each shift, shape (D, variables)."""

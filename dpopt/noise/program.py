@@ -45,7 +45,7 @@ from dpopt.privacy import Problem
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
 # Relative gap at which head and end are long enough.
-_TIGHT = 1e-8
+_TIGHT = 3e-8
 # By how much e^epsilon, in nats, a point inside all rows rises from one period to the next over the
 # slowest fall that is private; at most so large a share of epsilon.
 _INSIDE = 0.1
