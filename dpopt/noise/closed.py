@@ -18,9 +18,10 @@ in every F(m) (for symmetric noise): the same noise is best for all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import repeat
 from typing import Self
 
 import numpy as np
@@ -69,7 +70,9 @@ class Multipliers:
     @classmethod
     def of(
         cls,
-        rows: Sequence[tuple[int, IntVector, Vector]],
+        shift: IntVector,
+        position: IntVector,
+        value: Vector,
         ends: Vector,
         last: int,
         delta: float,
@@ -78,8 +81,6 @@ class Multipliers:
         mu: float | None = None,
     ) -> Self:
         """Return multipliers with their bound, where mu is the least column per unit of mass."""
-        shift = np.concatenate([np.full(position.size, d) for d, position, _ in rows])
-        position, value = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
         counted = np.flatnonzero(value > 0)
         shift, position, value = shift[counted], position[counted], value[counted]
         period, growth = ends.size - 1, math.exp(epsilon)
@@ -127,6 +128,8 @@ def lifted(
             columns[x] += growth * cut
             columns[source[row]] -= cut * weight
             missing -= growth * cut
+            if missing <= 0:
+                break
 
 
 def columns_of(
@@ -172,7 +175,7 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
     step, mu = best_step(sensitivity, epsilon, loss)
     period, growth = sensitivity, math.exp(epsilon)
     last = step - 1 + (2 + math.ceil(NEGLIGIBLE / epsilon)) * period
-    rows: list[tuple[int, IntVector, Vector]] = []
+    inner: list[tuple[int, int, float]] = []
     # excess[i] of the columns at distance x = i + s, from the outside in; beyond, c is constant.
     excess = 2.0 * (loss(np.arange(step, last + 1)) - mu)
     outward = np.zeros(excess.size)
@@ -193,17 +196,19 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
             position = head if distance - head <= period else -head
             if not 1 <= distance - position <= period:
                 break
-            rows.append((distance - position, np.array([position]), np.array([max(0.0, amount)])))
+            inner.append((distance - position, position, max(0.0, amount)))
             supply[head] -= amount
             required[y] -= amount
             if required[y] <= 0:
                 y += 1
             elif head < step - 1:
                 break
-    rows.append((period, np.arange(step, last + 1), outward))
+    outer = zip(repeat(period), range(step, last + 1), outward.tolist(), strict=False)
+    shift, position, value = zip(*inner, *outer, strict=True)
     ends = np.zeros(period + 1)
     ends[period] = outward[-1]
-    return Multipliers.of(rows, ends, last, 0.0, epsilon, loss)
+    rows = np.array(shift), np.array(position), np.array(value)
+    return Multipliers.of(*rows, ends, last, 0.0, epsilon, loss)
 
 
 def geometric_last(epsilon: float, delta: float) -> int:
@@ -242,4 +247,5 @@ def geometric_multipliers(epsilon: float, delta: float, loss: Loss) -> Multiplie
         events[m] = (rises[m] + after) / (growth if m else 1 + growth)
     row = np.append(np.cumsum(events), events.sum())
     ends = np.array([0.0, row[-1]])
-    return Multipliers.of([(1, np.arange(last + 1), row)], ends, last, delta, epsilon, loss)
+    places = np.arange(last + 1)
+    return Multipliers.of(np.ones_like(places), places, row, ends, last, delta, epsilon, loss)

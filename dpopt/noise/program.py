@@ -19,75 +19,44 @@ Any multipliers of at least 0 give a bound; if these are not tight, head and end
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from dpopt._errors import SolverError
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.lp import Backend, Solution, Status, solve
-from dpopt.lp.backends.highs import Highs
+from dpopt.lp import Backend, Solution, solve
 from dpopt.noise.closed import (
     NEGLIGIBLE,
     Loss,
     Multipliers,
-    best_step,
     columns_of,
-    level,
     mass,
     signs,
     staircase_multipliers,
 )
+from dpopt.noise.interior import Point, Rows, optimum_of
 from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Tolerances of a solve, one after the other until it succeeds: while rows are added, and then. Of
-# ill-conditioned bases, answers violate rows by more than a solver's own tolerance.
-_ROUGH, _FINE = (1e-3,), (1e-9, 1e-8, 1e-7, 1e-6)
-# Relative gap at which head and end are long enough, and rounds of added rows, at most.
-_TIGHT, _ROUNDS = 1e-9, 60
-# Slack of a row, as a share of its left side, below which it is the solver's rounding; likewise the
-# mass of a tail, as a share of delta over e^epsilon.
-_ROUNDING = 1e-9
-# Share of a left side that may be missing on the right where the noise ends.
-_ENDS = 1e-6
-# By how much rows without slack are satisfied after the solve, relative: more than floats lose.
-_SPARE = 1e-12
+# Relative gap at which head and end are long enough.
+_TIGHT = 3e-8
+# By how much e^epsilon, in nats, a point inside all rows rises from one period to the next over the
+# slowest fall that is private; at most so large a share of epsilon.
+_INSIDE = 0.1
+# Mass of a tail, as a share of delta over e^epsilon, below which it is the solver's rounding.
+_MISSED = 1e-9
 # Bound of scaled probabilities that is no restriction: 1 is about the probability of 0.
 _LARGEST = 1e12
 # Bounds of slacks, over the largest that they can be.
 _ROOM = 2.0
 # Rows of all shifts that `Noise.problem` writes out.
 WRITTEN = 200_000
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The privacy rows of one shift d over a grid: z[v] - ratio z[w] <= slack, once for each pair.
-
-    Attributes:
-        v: variable of |x|, shape (rows,).
-        w: variable of |x + d|.
-        ratio: e^epsilon times the scale of |x + d| over that of |x|.
-        weight: sum of the scales e^(-epsilon |x| / D) of all x with this pair.
-        of: the row of each x of the grid, from the least to the largest.
-    """
-
-    v: IntVector
-    w: IntVector
-    ratio: Vector
-    weight: Vector
-    of: IntVector
-
-    def slack(self, z: Vector) -> Vector:
-        """Return z[v] - ratio z[w] of each row."""
-        return z[self.v] - self.ratio * z[self.w]
 
 
 @dataclass(frozen=True)
@@ -153,19 +122,25 @@ class Grid:
         """The last |x| of a privacy row: x + d is on the grid for every shift."""
         return self.last if self.endless else self.last - self.sensitivity
 
-    def rows(self, shift: int) -> Rows:
-        """Return the rows of one shift, those of repeated periods once."""
+    def rows(self, shift: int) -> tuple[IntVector, IntVector, Vector, Vector, IntVector]:
+        """Return the rows z[v] - ratio z[w] <= slack of one shift, once for each pair.
+
+        They are v and w, the variables of |x| and |x + d|; the ratio, e^epsilon times the scale of
+        |x + d| over that of |x|; the sum of the scales of all x with this pair; and the row of each
+        x of the grid, -1 if v is w, which always holds.
+        """
         x, period = np.arange(-self.inner, self.inner + 1), self.sensitivity
         source, target = np.abs(x), np.abs(x + shift)
         # Beyond an endless grid, the variable is that of the last period.
         inside = target - period * np.maximum(0, -((self.last - target) // period))
         v, w = self.variable[source], self.variable[inside]
         key = ((v * self.size + w) * (2 * shift + 1)) + source - target + shift
-        _, first, of = np.unique(key, return_index=True, return_inverse=True)
-        ratio = np.exp(self.epsilon * (1 + (source - target)[first] / period))
-        return Rows(
-            v[first], w[first], ratio, np.bincount(of, self.scale[source]).astype(float), of
-        )
+        _, first, of = np.unique(np.where(v == w, -1, key), return_index=True, return_inverse=True)
+        weight = np.bincount(of, self.scale[source]).astype(float)
+        ratio = np.exp(self.epsilon * (1 + (source - target) / period))
+        always = int(v[first[0]] == w[first[0]])
+        first = first[always:]
+        return v[first], w[first], ratio[first], weight[always:], of - always
 
     def folded(self, values: Vector) -> Vector:
         """Return the sums over distances of values times multiplicity and scale, by variable."""
@@ -175,26 +150,8 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Optimum:
-    """The optimum of the finite program.
-
-    p(0), ..., p(N) satisfy the rows with a little to spare; the ratio of a period beyond N to the
-    one before is 0 if the noise ends at N.
-    """
-
-    pmf: Vector
-    ratio: float
-    multipliers: Multipliers
-    solution: Solution
-
-
-Active = Mapping[int, Sequence[IntVector]]
-"""Rows in the program, by shift: their indices among its `Rows`, one array for each round."""
-
-
-@dataclass(frozen=True)
 class Program:
-    """The program on a grid."""
+    """The program on a grid; with delta, its last variable is all mass beyond, on either side."""
 
     grid: Grid
     # What each shift may spend; 0 for pure privacy.
@@ -202,258 +159,199 @@ class Program:
     loss: Loss
 
     @cached_property
-    def rows(self) -> dict[int, Rows]:
-        """Rows by shift 1..D."""
-        return {d: self.grid.rows(d) for d in range(1, self.grid.sensitivity + 1)}
+    def rows(self) -> Rows:
+        """The rows of all shifts, in shares of delta where there is any."""
+        shifts, unit = range(1, self.grid.sensitivity + 1), self.delta or 1.0
+        v, w, ratio, weight, of = zip(*map(self.grid.rows, shifts), strict=True)
+        counts = [part.size for part in v]
+        starts = np.cumsum([0, *counts[:-1]])
+        places = [
+            np.where(each < 0, -1, each + start) for each, start in zip(of, starts, strict=True)
+        ]
+        group, dense = np.repeat(np.arange(len(shifts)), counts), np.empty((0, self.grid.size))
+        if not self.grid.endless:
+            group = np.append(group, np.arange(len(shifts)))
+            dense = self.beyond * (self.edge / unit)
+        v, w, ratio, a = map(np.concatenate, (v, w, ratio, weight))
+        return Rows(v, w, a / unit, a / unit * ratio, dense, group, np.array(places))
+
+    @cached_property
+    def masses(self) -> Vector:
+        """How much mass a unit of each variable is."""
+        return self._folded(np.ones(self.grid.last + 2))
 
     @cached_property
     def costs(self) -> Vector:
         """The loss of each variable, in units of `unit`."""
-        return self.grid.folded(self.loss(np.arange(self.grid.last + 1))) / self.unit
+        return self._folded(self.loss(np.arange(self.grid.last + 2))) / self.unit
 
     @cached_property
     def unit(self) -> float:
         """A loss of about the size of the value: that of discrete Laplace noise."""
-        x = np.arange(self.grid.last + 1)
-        loss, total = self.grid.folded(self.loss(x)), self.grid.folded(np.ones(x.size))
-        return float(loss.sum() / total.sum())
+        loss = self._folded(self.loss(np.arange(self.grid.last + 2)))[: self.grid.size]
+        return float(loss.sum() / self.masses[: self.grid.size].sum())
 
-    def first(self) -> dict[int, list[IntVector]]:
-        """Return the first rows: all of shift D, and where the best staircase falls first."""
-        grid, period = self.grid, self.grid.sensitivity
-        step, _ = best_step(period, grid.epsilon, self.loss)
-        x, active = np.arange(-grid.inner, grid.inner + 1), dict[int, list[IntVector]]()
-        for d, rows in self.rows.items():
-            falls = (np.abs(x) <= step) & (
-                level(np.abs(x + d), step, period) > level(np.abs(x), step, period)
-            )
-            active[d] = [np.unique(rows.of[falls | (d == period)])]
-        return active
-
-    def problem(self, active: Active | None = None) -> Problem:
-        """Return the program with the chosen rows, or all: "sum", "privacy d" and "delta d".
-
-        Rows of a later round i are a block "privacy d i" with slacks of their own, so that the last
-        solution is a start.
-
-        With delta, "tail" is all mass beyond the grid, on either side, and the rows "beyond" are
-        the sums of all rows of a shift beyond the last ones of the grid.
-        """
-        problem, grid, period = Problem("noise"), self.grid, self.grid.sensitivity
-        masses = grid.folded(np.ones(grid.last + 1))
-        problem.add_variables("p", grid.size, lower=0.0, upper=np.minimum(1 / masses, _LARGEST))
-        total, cost = {"p": masses[None, :]}, {"p": self.costs}
-        if self.delta > 0:
-            edge = self.edge
-            most = min(_ROOM * self.delta / edge, _LARGEST)
-            problem.add_variables("tail", 1, lower=0.0, upper=min(1 / edge, _LARGEST))
-            problem.add_variables("slack", period, lower=0.0, upper=most)
-            total["tail"] = np.array([[2 * edge]])
-            cost["tail"] = 2 * edge * self.loss(np.array([grid.last + 1])) / self.unit
-            steps = np.arange(1, period + 1)
-            signs = np.where(steps[None, :] <= steps[:, None], 1.0, -math.expm1(grid.epsilon))
-            position = grid.variable[grid.inner + steps]
-            entries = sp.csr_array(
-                (
-                    (signs * grid.scale[grid.inner + steps] / edge).ravel(),
-                    (np.repeat(steps - 1, period), np.tile(position, period)),
-                ),
-                shape=(period, grid.size),
-            )
-            tail = np.full((period, 1), -math.expm1(grid.epsilon))
-            blocks = {"p": entries, "tail": tail, "slack": -sp.eye_array(period).tocsr()}
-            problem.add_rows("beyond", blocks, upper=0.0)
-        problem.add_rows("sum", total, lower=1.0, upper=1.0)
-        for d, rows in self.rows.items():
-            spent = dict[str, Matrix]()
-            for i, index in enumerate([np.arange(rows.v.size)] if active is None else active[d]):
-                if not index.size:
-                    continue
-                name = shift_name(d, i)
-                norm, row = 1.0 / np.maximum(1.0, rows.ratio[index]), np.arange(index.size)
-                entries = np.concatenate([norm, -rows.ratio[index] * norm])
-                positions = np.tile(row, 2), np.concatenate([rows.v[index], rows.w[index]])
-                blocks = {"p": sp.csr_array((entries, positions), shape=(index.size, grid.size))}
-                if self.delta > 0:
-                    share, unit = rows.weight[index] / self.delta, self.slack_unit(rows, index)
-                    most = np.minimum(_ROOM / unit, _ROOM / (unit * share))
-                    problem.add_variables(f"s{name}", index.size, lower=0.0, upper=most)
-                    blocks[f"s{name}"] = -sp.diags_array(norm * unit).tocsr()
-                    spent[f"s{name}"] = (unit * share)[None, :]
-                problem.add_rows(f"privacy {name}", blocks, upper=0.0)
-            if self.delta > 0:
-                one = np.arange(1, period + 1) == d
-                spent["slack"] = one[None, :] * (self.edge / self.delta)
-                problem.add_rows(f"delta {d}", spent, upper=1.0)
-        problem.minimise(cost)
-        return problem
-
-    def slack_unit(self, rows: Rows, index: IntVector) -> Vector:
-        """Return the unit of each slack: between those of its row and of delta, in 1e-6..1e3."""
-        return np.clip(np.sqrt(self.delta / rows.weight[index]), 1e-6, 1e3)
+    def _folded(self, values: Vector) -> Vector:
+        """Return the sums by variable of values of x = 0..N, and of N + 1 for all beyond."""
+        beyond = [] if self.grid.endless else [2 * self.edge * values[-1]]
+        return np.append(self.grid.folded(values[:-1]), beyond)
 
     @property
     def edge(self) -> float:
-        """The scale of the last distance that has privacy rows."""
+        """The scale of the last distance that has privacy rows, in which the tail is measured."""
         return float(self.grid.scale[self.grid.inner])
 
-    def solved(self, backend: str | Backend, time_limit: float | None) -> Optimum:
-        """Solve it, adding rows of shifts that spend too much, until none does."""
-        active, solution, tolerances = self.first(), None, _ROUGH
-        for _ in range(_ROUNDS):
-            solution = tried(self.problem(active), backend, time_limit, tolerances, solution)
-            for d, rows in self.rows.items():
-                slack = rows.slack(solution["p"])
-                spent = np.maximum(slack, 0.0) @ rows.weight
-                within = self.delta * (1 + 1e-9) or 1e-9
-                violated = (slack > _ROUNDING * solution["p"][rows.v]) & (spent > within)
-                new = np.setdiff1d(np.flatnonzero(violated), np.concatenate(active[d]))
-                active[d].append(new)
-            if any(rounds[-1].size for rounds in active.values()):
-                continue
-            if tolerances == _FINE:
-                best = self.multipliers(solution, active, limited=True)
-                if not self.tight(solution, best):
-                    # Where the solver does not resolve the duals of delta.
-                    other = self.multipliers(solution, active, limited=False)
-                    best = max(best, other, key=attrgetter("bound"))
-                return Optimum(*self.pmf(solution, active), best, solution)
-            tolerances = _FINE
-        raise SolverError("rows were still violated after many rounds.", Status.STALLED)
+    @cached_property
+    def beyond(self) -> Matrix:
+        """For each shift, the sum of its rows beyond the last of the grid, over `edge`."""
+        grid, period = self.grid, self.grid.sensitivity
+        steps, price = np.arange(1, period + 1), -math.expm1(grid.epsilon)
+        rows = np.zeros((period, self.masses.size))
+        of_steps = np.where(steps[None, :] <= steps[:, None], 1.0, price)
+        scale = grid.scale[grid.inner + steps] / self.edge
+        rows[:, grid.variable[grid.inner + steps]] = of_steps * scale
+        rows[:, -1] = price
+        return rows
 
-    def tight(self, solution: Solution, multipliers: Multipliers) -> bool:
-        """Return whether multipliers prove the value of a solution."""
-        value = solution.objective * self.unit
-        return value - multipliers.bound <= _TIGHT * value
+    @cached_property
+    def inside(self) -> Vector:
+        """A point inside all rows that spends nothing: from period to period it falls slower."""
+        grid, period = self.grid, self.grid.sensitivity
+        rise = _INSIDE * min(grid.epsilon, 1.0)
+        z = np.exp(rise / period * np.arange(grid.size))
+        if not grid.endless:
+            last = z[-period:] @ grid.scale[-period:] / self.edge
+            z = np.append(z, last / math.expm1(grid.epsilon - rise))
+        return z / (self.masses @ z)
 
-    def multipliers(self, solution: Solution, active: Active, limited: bool) -> Multipliers:
-        """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond.
+    def problem(self) -> Problem:
+        """Return the program in full: "sum", "privacy", and with delta "delta" and "beyond"."""
+        problem, period, rows = Problem("noise"), self.grid.sensitivity, self.rows
+        most = np.minimum(1 / self.masses, _LARGEST)
+        problem.add_variables("p", self.masses.size, lower=0.0, upper=most)
+        problem.add_rows("sum", {"p": self.masses[None, :]}, lower=1.0, upper=1.0)
+        problem.minimise({"p": self.costs})
+        norm, each = 1 / np.maximum(rows.a, rows.b), np.arange(rows.v.size)
+        entries = np.concatenate([rows.a * norm, -rows.b * norm])
+        positions = np.tile(each, 2), np.concatenate([rows.v, rows.w])
+        p = sp.csr_array((entries, positions), shape=(each.size, self.masses.size))
+        if self.delta == 0:
+            problem.add_rows("privacy", {"p": p}, upper=0.0)
+            return problem
+        # The unit of a slack is between those of its row and of delta.
+        unit = np.clip(1 / np.sqrt(rows.a), 1e-6, 1e3)
+        share, last = unit * rows.a, self.edge / self.delta
+        most = np.minimum(_ROOM / unit, _ROOM / share)
+        problem.add_variables("s", each.size, lower=0.0, upper=most)
+        problem.add_variables("slack", period, lower=0.0, upper=min(_ROOM / last, _LARGEST))
+        eye = sp.eye_array(period).tocsr()
+        problem.add_rows("beyond", {"p": self.beyond, "slack": -eye}, upper=0.0)
+        slack = -sp.diags_array(norm * share).tocsr()
+        problem.add_rows("privacy", {"p": p, "s": slack}, upper=0.0)
+        spent = sp.csr_array((share, (rows.group[: each.size], each)), shape=(period, each.size))
+        problem.add_rows("delta", {"s": spent, "slack": eye * last}, upper=1.0)
+        return problem
 
-        Args:
-            solution: of the last solve.
-            active: rows in its program.
-            limited: whether no multiplier is above the dual of its shift's delta: it would count
-                for the bound, and can be larger where nothing has mass.
+    def optimum(self, time_limit: float | None) -> Point:
+        """Return the optimum for a delta above 0, by the interior-point method."""
+        return optimum_of(self.rows, self.costs, self.masses, self.inside, time_limit)
+
+    def point(self, solution: Solution) -> Point:
+        """Return what a solver found for `problem`."""
+        duals, rows, prices = solution.duals, self.rows, np.zeros(self.grid.sensitivity)
+        of_rows = -duals["privacy"] / np.maximum(rows.a, rows.b)
+        if self.delta > 0:
+            prices = -duals["delta"]
+            of_rows = np.append(of_rows, -duals["beyond"] * (self.delta / self.edge))
+        return Point(solution["p"], of_rows, prices, float(duals["sum"][0]))
+
+    def pmf(self, point: Point, inside: float, ended: bool) -> Vector:
+        """Return p(0), ..., p(N) of a point, a share of it `inside`, and the ratio beyond.
+
+        The ratio is 0 where the noise is ended at N, or has so little beyond that no shift would
+        miss it.
+        """
+        grid, period = self.grid, self.grid.sensitivity
+        z = (1 - inside) * np.maximum(point.z, 0.0) + inside * self.inside
+        tail = 0.0
+        if self.delta > 0:
+            # What no shift would miss is the solver's rounding, and where it begins, noise ends.
+            tail, found = z[-1] * self.edge, np.maximum(point.z, 0.0)
+            outer = np.cumsum((found[grid.variable] * grid.scale)[::-1])[::-1]
+            ends = outer + found[-1] * self.edge <= _MISSED * self.delta / math.exp(grid.epsilon)
+            z[grid.variable[ends & (np.arange(grid.last + 1) > grid.repeated)]] = 0.0
+            tail = 0.0 if ends[-1] or ended else tail
+        pmf = z[grid.variable] * grid.scale
+        decay = math.nextafter(math.exp(-grid.epsilon), 1.0)
+        for start in range(grid.head + 1, grid.repeated, period):
+            # Never below e^-epsilon times the period before.
+            pmf[start : start + period] = np.nextafter(pmf[start - period : start] * decay, 1.0)
+        ratio = decay if grid.endless else 0.0
+        if tail > 0:
+            # Of endless noise, all mass beyond the grid.
+            ratio = max(decay, tail / (tail + float(pmf[-period:].sum())))
+        return np.append(pmf / mass(pmf, ratio, period), ratio)
+
+    def multipliers(self, point: Point, delta: float) -> Multipliers:
+        """Return the multipliers of all rows -N <= x <= N of Z, and of those beyond, for a delta.
+
+        None is above the price of its shift's delta, where it would count for the bound.
         """
         grid, period = self.grid, self.grid.sensitivity
         if self.delta == 0:
             return staircase_multipliers(period, grid.epsilon, self.loss)
-        last, growth = grid.inner, math.exp(grid.epsilon)
-        positions, by_shift = np.arange(-last, last + 1), list[tuple[int, IntVector, Vector]]()
-        prices = np.full(period + 1, np.inf)
-        if limited:
-            of_delta = [-float(solution.duals[f"delta {d}"][0]) for d in self.rows]
-            prices[1:] = np.array(of_delta) * (self.unit / self.delta)
-        for d, rows in self.rows.items():
-            index, of_rows = np.concatenate(active[d]), np.zeros(rows.v.size)
-            norm = 1.0 / np.maximum(1.0, rows.ratio[index])
-            duals = np.maximum(-joined(solution.duals, "privacy ", d, active), 0.0)
-            of_rows[index] = np.minimum(duals * norm * self.unit / rows.weight[index], prices[d])
-            by_shift.append((d, positions, of_rows[rows.of]))
-        ends = np.append(0.0, np.maximum(-solution.duals["beyond"], 0.0) * self.unit / self.edge)
-        ends = np.minimum(ends, prices)
+        last, growth, rows = grid.inner, math.exp(grid.epsilon), self.rows
+        prices, unit = np.maximum(point.prices, 0.0), self.unit / self.delta
+        found = np.minimum(np.maximum(point.rows, 0.0), prices[rows.group]) * unit
+        value = np.append(found[: rows.v.size], 0.0)[rows.of]
+        ends = np.append(0.0, found[rows.v.size :])
         # The columns of repeated periods without the rows of shift D that they determine.
-        outward = by_shift[-1][2][last:]
-        inner = [*by_shift[:-1], (period, positions[:last], by_shift[-1][2][:last])]
-        shift = np.concatenate([np.full(at.size, d) for d, at, _ in inner])
-        position, value = (np.concatenate([row[i] for row in inner]) for i in (1, 2))
-        columns = columns_of(shift, position, value, last, period, grid.epsilon, self.loss)
-        mu = 2 * float(solution.duals["sum"][0]) * self.unit
+        outward = value[-1, last:].copy()
+        value[-1, last:] = 0.0
+        position = np.tile(np.arange(-last, last + 1), period)
+        shift = np.repeat(np.arange(1, period + 1), 2 * last + 1)
+        columns = columns_of(shift, position, value.ravel(), last, period, grid.epsilon, self.loss)
+        mu = 2 * point.mass * self.unit
         for start in range(grid.repeated - 2 * period, grid.head - period - 1, -period):
             block = slice(start + 1, start + period + 1)
             ahead = slice(block.start + period, block.stop + period)
             inward = (outward[ahead] + columns[ahead] - mu) / growth
-            outward[block] = np.clip(inward, 0.0, prices[period])
-        return Multipliers.of(by_shift, ends, last, self.delta, grid.epsilon, self.loss, mu / 2)
-
-    def pmf(self, solution: Solution, active: Active) -> tuple[Vector, float]:
-        """Return p(0), ..., p(N) of a solution, and the ratio beyond, without solvers' rounding."""
-        grid, z = self.grid, np.maximum(solution["p"], 0.0)
-        tail = float(solution["tail"][0]) * self.edge if self.delta > 0 else 0.0
-        if self.delta > 0:
-            # Mass that no shift would miss is the solver's rounding; so is all beyond it.
-            negligible = _ROUNDING * self.delta / math.exp(grid.epsilon)
-            outer = np.cumsum((z[grid.variable] * grid.scale)[::-1])[::-1] + tail
-            ends = outer <= negligible
-            z[grid.variable[ends & (np.arange(grid.last + 1) > grid.repeated)]] = 0.0
-            tail = 0.0 if ends[-1] else tail
-        allowed = {}
-        for d, rows in self.rows.items():
-            # Rows outside the program spend what they do, but for the solver's rounding.
-            slack = rows.slack(z)
-            allowed[d] = np.where(slack > _ROUNDING * z[rows.v], slack, 0.0)
-            index = np.concatenate(active[d])
-            allowed[d][index] = 0.0
-            if self.delta > 0:
-                slacks = joined(solution.values, "s", d, active)
-                allowed[d][index] = slacks * self.slack_unit(rows, index)
-        for _ in range(_ROUNDS):
-            before = z.copy()
-            for d, rows in self.rows.items():
-                least = (z[rows.v] - allowed[d]) / rows.ratio * (1 + _SPARE)
-                # Of a row that is nearly all slack, what is missing is the solver's rounding.
-                ends = least * rows.ratio < _ENDS * z[rows.v]
-                short = (least > z[rows.w]) & (rows.v != rows.w) & ~ends
-                np.maximum.at(z, rows.w[short], least[short])
-            if np.array_equal(z, before):
-                break
-        head, period = grid.head, grid.sensitivity
-        pmf = z[grid.variable] * grid.scale
-        decay = math.nextafter(math.exp(-grid.epsilon), 1.0)
-        for start in range(head + 1, grid.repeated, period):
-            # Never below e^-epsilon times the period before.
-            pmf[start : start + period] = np.nextafter(pmf[start - period : start] * decay, 1.0)
-        ratio = 0.0
-        if grid.endless:
-            ratio = decay
-        elif tail > 0:
-            # Of endless noise, all mass beyond the grid.
-            ratio = max(decay, tail / (tail + float(pmf[-period:].sum())))
-        return pmf / mass(pmf, ratio, period), ratio
+            outward[block] = np.clip(inward, 0.0, prices[-1] * unit)
+        value[-1, last:] = outward
+        return Multipliers.of(
+            shift, position, value.ravel(), ends, last, delta, grid.epsilon, self.loss, mu / 2
+        )
 
 
-def tried(
-    problem: Problem,
-    backend: str | Backend,
-    time_limit: float | None,
-    tolerances: Sequence[float],
-    start: Solution | None,
-) -> Solution:
-    """Solve at the first tolerance that succeeds, to any gap: bounds are computed elsewhere."""
-    tolerance, *larger = tolerances
-    solver = Highs(perturb=False) if backend == "highs" else backend
-    options: dict[str, Any] = {"relative_gap": 1.0, "time_limit": time_limit, "start": start}
-    try:
-        return solve(problem, solver, tolerance=tolerance, **options)
-    except SolverError as error:
-        if error.status != Status.NUMERICAL or not larger:
-            raise
-    return tried(problem, backend, time_limit, larger, start)
+@dataclass(frozen=True)
+class Optimum:
+    """The optimum of a program: a point of it, multipliers, and the solve behind both."""
 
-
-def shift_name(d: int, i: int) -> str:
-    """Return what names call a shift's rows of round i."""
-    return f"{d} {i}" if i else f"{d}"
-
-
-def joined(named: Mapping[str, Vector], prefix: str, d: int, active: Active) -> Vector:
-    """Return what a solution has for a shift's rows, those of all rounds in their order."""
-    blocks = [named[prefix + shift_name(d, i)] for i, rows in enumerate(active[d]) if rows.size]
-    return np.concatenate([np.empty(0), *blocks])
+    program: Program
+    point: Point
+    multipliers: Multipliers
+    solution: Solution | None
 
 
 def optimum(
     grid_of: Callable[[int], Grid],
     delta: float,
+    spare: float,
     loss: Loss,
-    backend: str | Backend,
+    backend: str | Backend | None,
     time_limit: float | None,
 ) -> Optimum:
-    """Return the optimum, on the first grid on which it is proved optimal."""
-    optima = list[Optimum]()
+    """Return the optimum for a little less than delta, on the first grid that is long enough."""
+    found = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
-        program = Program(grid_of(doublings), delta, loss)
-        optima.append(program.solved(backend, time_limit))
-        if program.tight(optima[-1].solution, optima[-1].multipliers):
+        program, solution = Program(grid_of(doublings), delta - spare, loss), None
+        if backend is None:
+            point = program.optimum(time_limit)
+        else:
+            solution = solve(program.problem(), backend, relative_gap=1.0, time_limit=time_limit)
+            point = program.point(solution)
+        found.append(Optimum(program, point, program.multipliers(point, delta), solution))
+        value = float(program.costs @ point.z) * program.unit
+        if value - found[-1].multipliers.bound <= _TIGHT * value or backend is not None:
             break
-    return max(optima, key=attrgetter("multipliers.bound"))
+    return max(found, key=attrgetter("multipliers.bound"))

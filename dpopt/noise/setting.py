@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from dpopt.privacy.dominating import DominatingPair, likelihood_tests
 from dpopt.privacy.exponential import least_float
 from dpopt.privacy.least import Least
 from dpopt.privacy.release import Source
-from dpopt.shape import Setting
+from dpopt.shape import Design, Setting, made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,10 +41,9 @@ if TYPE_CHECKING:
 
 # Bits of a weight beyond those that delta, over all distances, needs.
 _BITS = 64
-# Shares of delta that rounding may take, one after the other until the integers are private; the
-# first only up to a sensitivity whose programs are solved in a second. And the least probability to
-# spare, which floats lose.
-_SPARE, _QUICK, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), 20, 1e-16
+# Shares of delta that rounding may take, one after the other until the integers are private, and of
+# a point inside all rows; and the least probability to spare, which floats lose.
+_SPARE, _INSIDE, _LEAST_SPARE = (2e-9, 2e-8, 1e-6), (1e-12, 1e-10, 1e-8, 1e-6), 1e-16
 # Distances that a frame shows of noise without an end, and the mass that it may leave out.
 _SHOWN, _LEFT_OUT = 100_000, 1e-9
 # Pairs of probabilities of which a dominating pair is made, at most.
@@ -157,62 +157,68 @@ class Noise(Setting):
 
     def problem(self) -> Problem:
         """Return the finite program of `dpopt.noise.program`, all rows written out."""
-        self._refuse_several()
+        if self.releases > 1:
+            raise ParameterError(
+                f"releases is {self.releases}; for several it is no linear program. Leave out "
+                "backend."
+            )
         program = Program(self._grid(0), self.delta, self.losses_of)
-        size = sum(rows.v.size for rows in program.rows.values())
+        size = program.rows.v.size
         if size > WRITTEN:
             raise ParameterError(
                 f"sensitivity is {self.sensitivity}; the program has {size:,} rows, and is "
-                f"written out up to {WRITTEN:,}. design() adds rows as they are needed."
+                f"written out up to {WRITTEN:,}. Leave out backend."
             )
         return program.problem()
 
     def _grid(self, doublings: int) -> Grid:
         return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
 
-    def _solved(
-        self, backend: str | Backend, time_limit: float | None, shares: Sequence[float]
-    ) -> Optimum:
-        """Return the optimum for a little less than delta, so that its integers are private."""
-        spare = max(shares[0] * self.delta, min(_LEAST_SPARE, self.delta / 10))
-        best = optimum(self._grid, self.delta - spare, self.losses_of, backend, time_limit)
-        try:
-            self.judge(self.table(np.append(best.pmf, best.ratio)))
-        except NotPrivateError:
-            if self.delta == 0 or len(shares) == 1:
-                raise
-            return self._solved(backend, time_limit, shares[1:])
-        return best
+    def _solved(self, backend: str | Backend | None, time_limit: float | None) -> Optimum:
+        """Return the optimum for a little less than delta, its integers private, and keep it."""
+        refused: NotPrivateError | None = None
+        for share in _SPARE:
+            spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
+            found = optimum(self._grid, self.delta, spare, self.losses_of, backend, time_limit)
+            for inside, ended in product(_INSIDE, (True, False)):
+                point = found.program.pmf(found.point, inside, ended)
+                try:
+                    self.judge(self.table(point))
+                except NotPrivateError as error:
+                    refused = error
+                else:
+                    vars(self)["_optimum"] = point, found.multipliers
+                    return found
+        raise cast(NotPrivateError, refused)
 
-    @property
-    def _spare(self) -> Sequence[float]:
-        return _SPARE[self.sensitivity > _QUICK :]
-
-    def _refuse_several(self) -> None:
-        if self.releases > 1:
-            raise ParameterError(
-                f"releases is {self.releases}; for several it is no linear program. Leave out "
-                "backend."
-            )
+    def searched(
+        self, backend: str | Backend | None, time_limit: float | None, stop_at_gap: float = 0.0
+    ) -> Design | None:
+        """Return the design of the interior-point method, where there is no closed form."""
+        del stop_at_gap
+        if backend is not None or self.releases > 1 or self.delta == 0 or self.sensitivity == 1:
+            return None
+        self._solved(None, time_limit)
+        return made(self, self.table(self._optimum[0]))
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
-        """Solve the program, adding rows as they are violated, on longer grids if need be."""
+        """Solve `problem` for a little less than delta, so that its integers are private."""
         del stop_at_gap
-        self._refuse_several()
-        best = self._solved(backend, time_limit, self._spare)
-        vars(self)["_optimum"] = best
-        return best.solution
+        self.problem()  # refused where it cannot be written out
+        return cast(Solution, self._solved(backend, time_limit).solution)
 
     @cached_property
-    def _optimum(self) -> Optimum:
-        return self._solved("highs", None, self._spare)
+    def _optimum(self) -> tuple[Vector, Multipliers]:
+        """The optimum as `point` returns it, and the multipliers that prove it."""
+        self._solved(None, None)
+        return vars(self)["_optimum"]
 
     def point(self, solution: Solution) -> Vector:
         """Return p(0), ..., p(N) of the optimum, and the ratio of each period beyond N."""
         del solution
-        return np.append(self._optimum.pmf, self._optimum.ratio)
+        return self._optimum[0]
 
     def closed_form(self) -> NoiseTable | None:
         """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
@@ -245,7 +251,9 @@ class Noise(Setting):
         """Return p(0), ..., p(N) and the ratio beyond as integers."""
         pmf, ratio = point[:-1], float(point[-1])
         if self.delta == 0:
-            return raised(pmf, self._ratio, self.sensitivity, self._grid(0).head)
+            pmf = pmf[: self._grid(0).head + 1]
+            weights = [round(Fraction(p) * (1 << 62)) for p in pmf.tolist()]
+            return NoiseTable(tuple(weights), self._ratio, self.sensitivity)
         bits = _BITS + math.ceil(math.log2(pmf.size / self.delta))
         weights = [round(Fraction(p) * (1 << bits)) for p in pmf.tolist()]
         if ratio:
@@ -348,7 +356,7 @@ class Noise(Setting):
             return staircase_multipliers(self.sensitivity, self.epsilon, self.losses_of)
         if self.sensitivity == 1:
             return geometric_multipliers(self.epsilon, self.delta, self.losses_of)
-        return self._optimum.multipliers
+        return self._optimum[1]
 
     def bound(self, table: NoiseTable, solution: Solution | None) -> float | None:
         """Return a lower bound on the mean loss of all noise on Z; None for several releases."""
@@ -463,27 +471,6 @@ class Noise(Setting):
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
         axes.set_ylim(bottom=0.0)
-
-
-def raised(point: Vector, ratio: Fraction, period: int, head: int) -> NoiseTable:
-    """Return noise with endless tails, raised to the least that satisfies every row."""
-    weights = [round(Fraction(p) * (1 << 62)) for p in point[: head + 1].tolist()]
-    above, below = ratio.as_integer_ratio()
-    before: list[int] = []
-    while weights != before:
-        before = weights.copy()
-        for shift in range(1, period + 1):
-            for x in range(-head - shift, head + 1):
-                source, target = abs(x), abs(x + shift)
-                if target > head:
-                    # Both sides of p(x + d) >= ratio p(x) fall by the ratio.
-                    target, least = target - period, weights[source]
-                elif source > head:
-                    least = -(-weights[source - period] * above**2 // below**2)
-                else:
-                    least = -(-weights[source] * above // below)
-                weights[target] = max(weights[target], least)
-    return NoiseTable(tuple(weights), ratio, period)
 
 
 def _checked_loss(loss: Any) -> Any:  # noqa: ANN401

@@ -117,6 +117,7 @@ public = partial(made, dpopt.PublicPrior)
 population = partial(made, dpopt.Population)
 mollified = partial(made, dpopt.Mollifier)
 workload = partial(made, dpopt.Workload)
+noise = partial(made, dpopt.Noise)
 
 
 def constant(k: int, epsilon: float, m: int) -> Any:
@@ -613,6 +614,10 @@ case("noisy/10", noisy, 10, 5, 0.5, 2)
 case("noisy/1000", noisy, 1000, 100, 2.0, 5)
 case("gnmax/label", noisy_label, 11, 5.0)
 case("gnmax/label delta", noisy_label, 101, 5.0, 1e-3)
+case("noise/staircase", noise, 7, 2.5)
+case("noise/sensitivity 1", noise, 1, 0.5, 1e-6, "squared")
+case("noise/delta", noise, 3, 1.0, 0.05, "squared")
+case("noise/small delta", noise, 10, 0.3, 1e-9)
 case("gnmax/rdp", label_noise, 0.5, 1e-5, "rdp")
 case("gnmax/analytic", label_noise, 0.5, 1e-5, "analytic")
 case("gnmax/two classes", label_noise, 0.5, 0.0, "label", 11)

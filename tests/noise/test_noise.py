@@ -39,6 +39,13 @@ def written_out(table: NoiseTable, periods: int) -> Masses:
     return {s * x: w for x, w in weights.items() for s in (1, -1)}
 
 
+def total_of(table: NoiseTable, masses: Masses) -> Fraction:
+    """The sum of all weights, those beyond the core with all their repetitions."""
+    core = table.last - table.period
+    ends = sum(w for x, w in masses.items() if core < abs(x) <= table.last)
+    return sum(w for x, w in masses.items() if abs(x) <= core) + ends / (1 - table.ratio)
+
+
 def spent(table: NoiseTable, ratio: Fraction) -> tuple[list[Fraction], Fraction]:
     """Hockey sticks of all shifts at a ratio, in both directions, over the total; and the total.
 
@@ -51,9 +58,7 @@ def spent(table: NoiseTable, ratio: Fraction) -> tuple[list[Fraction], Fraction]
     def weight(x: int) -> Fraction:
         return masses.get(x, Fraction(0))
 
-    total = sum(w for x, w in masses.items() if abs(x) <= core)
-    total += tail * sum(w for x, w in masses.items() if core < abs(x) <= core + period)
-    sticks = []
+    total, sticks = total_of(table, masses), []
     for shift in range(1, period + 1):
         for step in (shift, -shift):
             inner, outer = Fraction(0), Fraction(0)
@@ -175,6 +180,86 @@ def test_random(seed: int, most: int) -> None:
             check(design)
         assert design.gap is not None
         assert design.gap <= 1e-7 * design.value
+
+
+def settings_to_100(count: int) -> list[Noise]:
+    """Log-uniform sensitivity from 1 to 100, epsilon from .01 to 10, delta from 1e-12 to .1."""
+    rng, found = np.random.default_rng(2026), list[Noise]()
+    for _ in range(count):
+        sensitivity = round(math.exp(rng.uniform(0, math.log(100))))
+        epsilon = math.exp(rng.uniform(math.log(0.01), math.log(10)))
+        delta = math.exp(rng.uniform(math.log(1e-12), math.log(0.1)))
+        loss: Any = ("absolute", "squared")[int(rng.integers(2))]
+        found.append(Noise(sensitivity, epsilon, delta, loss))
+    return found
+
+
+def within_delta(table: NoiseTable, ratio: Fraction, delta: Fraction) -> bool:
+    """What `spent` sums, in whole numbers: every shift and direction over a window and the tail."""
+    masses, scale = written_out(table, 5), table.ratio.denominator**5
+    reach, period = table.last + 5 * table.period, table.period
+    weights = np.array([int(masses[x] * scale) for x in range(-reach, reach + 1)], dtype=object)
+    total = total_of(table, masses)
+    source, target = weights * ratio.denominator, weights * ratio.numerator
+    limit, tail = delta * total * scale * ratio.denominator, 1 / (1 - table.ratio)
+    for shift in range(1, period + 1):
+        edge = table.last - period + shift
+        window = np.arange(reach - edge - period, reach + edge + period + 1)
+        for step in (shift, -shift):
+            excess = np.maximum(source[window] - target[window + step], 0)
+            inner, ends = excess[period:-period], np.append(excess[:period], excess[-period:])
+            if inner.sum() + tail * ends.sum() > limit:
+                return False
+    return True
+
+
+# Large sensitivities, small deltas, ends that are hard to find; the last one is endless.
+HARD = [
+    (6, 0.05, 3e-9, "squared"),
+    (14, 4.7, 6e-7, "absolute"),
+    (13, 4.58, 1.5e-12, "squared"),
+    (4, 0.0873, 1.98e-11, "absolute"),
+]
+
+
+@pytest.mark.parametrize("given", HARD, ids=repr)
+def test_hard_ends(given: Any) -> None:
+    setting = Noise(*given)
+    design = dpopt.design(setting)
+    low, _ = exp_enclosed(setting.epsilon)
+    assert within_delta(design.table, low, Fraction(setting.delta))
+    assert -1e-12 <= design.value / design.bound - 1 <= 1e-8
+    most = max(spent(design.table, low)[0])
+    assert within_delta(design.table, low, most)
+    assert not within_delta(design.table, low, most * Fraction(10**9 - 1, 10**9))
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [22, 35, 41, 69, 163, 169, 173, 188, 232, *range(0, 300, 15)])
+def test_up_to_sensitivity_100(place: int) -> None:
+    """Nine that were once without end, or refused, and every fifteenth of 300."""
+    setting = settings_to_100(300)[place]
+    design = dpopt.design(setting)
+    assert within_delta(design.table, exp_enclosed(setting.epsilon)[0], Fraction(setting.delta))
+    assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
+
+
+@pytest.mark.parametrize("backend", ["highs", "cvxpy:CLARABEL"])
+def test_other_solvers(backend: str) -> None:
+    """The program written out, solved by others; one that is too large says so."""
+    setting = Noise(3, 1.0, 1e-3)
+    found, own = dpopt.design(setting, backend=backend), dpopt.design(setting)
+    assert found.value == pytest.approx(own.value, rel=1e-6)
+    assert found.bound <= own.value * (1 + 1e-9)
+    assert found.bound == pytest.approx(own.value, rel=1e-6)
+    with pytest.raises(ParameterError, match="written out up to 200,000. Leave out backend"):
+        dpopt.design(Noise(300, 1.0), backend=backend)
+
+
+def test_limits_of_time() -> None:
+    with pytest.raises(dpopt.SolverError, match="time for additive noise is used up"):
+        dpopt.design(Noise(3, 1.0, 1e-3), time_limit=0.0)
 
 
 @pytest.mark.parametrize(
