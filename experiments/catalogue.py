@@ -74,11 +74,7 @@ def all_experiments() -> dict[str, Experiment]:
 
 
 def named(name: str) -> Experiment:
-    """Return an experiment by its name.
-
-    Raises:
-        ParameterError: if there is none, with the names that look like it.
-    """
+    """Return an experiment by its name."""
     known = all_experiments()
     if name not in known:
         raise _unknown(name, known)
@@ -86,15 +82,7 @@ def named(name: str) -> Experiment:
 
 
 def matching(patterns: Iterable[str], known: Mapping[str, Experiment]) -> list[Experiment]:
-    """Return the experiments with some names, in the order of the report.
-
-    Args:
-        patterns: names, or patterns such as ``majority-*``, which stand for repeatable ones only.
-        known: all experiments by name.
-
-    Raises:
-        ParameterError: if there is none for one of them.
-    """
+    """Return the experiments with some names, in the order of the report."""
     found: set[str] = set()
     for pattern in patterns:
         names = {pattern} & set(known) or {

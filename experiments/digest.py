@@ -24,11 +24,7 @@ _TEXTS = {".md", ".html", ".css", ".png", ".js", ".pyc"}
 
 @cache
 def code_digest(*, drawing: bool = False) -> str:
-    """Return a digest of the sources and data files of dpopt and of the experiments.
-
-    Args:
-        drawing: whether the results are pictures: then what styles them counts too.
-    """
+    """Return a digest of the sources and data files of dpopt and of the experiments."""
     found = find_spec("dpopt")
     library = Path(found.origin).parent if found is not None and found.origin else Path()
     files = [

@@ -188,11 +188,6 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
     """Write one CSV for each table, a JSON with everything, the figure twice, and its caption.
 
     What is refuted has a file of its own, and the checker of such files lies beside it.
-
-    Args:
-        entry: of a run that did not fail; `keep_run` writes when it was.
-        folder: holds no other tables of the experiment afterwards.
-        pictures: as `draw` returns them; drawn if None.
     """
     experiment, outcome = entry.experiment, entry.outcome or Outcome({})
     if pictures is None:

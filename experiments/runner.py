@@ -107,13 +107,6 @@ def run_all(
     """Run experiments and write the files of each as soon as it is done.
 
     Benchmarks (not repeatable) run alone and last, so that nothing disturbs their times.
-
-    Args:
-        jobs: what to run.
-        out: folder to write to.
-        workers: processes for the repeatable ones; 1 runs all in this process.
-        store: of earlier results; a folder within ``out`` if None.
-        say: told, in a sentence, how much there is to do.
     """
     store = Store(out / CACHE) if store is None else store
     made = {job.name: kept for job in jobs if (kept := _kept(job, store)) is not None}

@@ -48,12 +48,6 @@ def measure(
     In each round every contender takes a turn, ours first. Seconds are the processor's, so that
     other work on the machine does not count. A ratio is that of a turn to our turn of the same
     round; medians and quartiles are over the rounds.
-
-    Args:
-        benchmark: what is compared.
-        sizes: a part of its sizes, ascending.
-        effort: rounds and repeats.
-        child: runs one turn; `run_child` but in tests.
     """
     stopped: dict[str, str] = {}
     records: list[Record] = []

@@ -31,15 +31,7 @@ def run_benchmarks(
     jobs: int = 1,
     child: Child = run_child,
 ) -> Results:
-    """Run benchmarks; return machine, versions, times and slopes.
-
-    Args:
-        chosen: what is run.
-        effort: rounds and repeats.
-        most_sizes: only so many of the smallest sizes; all if None.
-        jobs: benchmarks that run at a time; the contenders of each still take turns.
-        child: see `measure`.
-    """
+    """Run benchmarks; return machine, versions, times and slopes."""
     start, load = perf_counter(), _load()
 
     def one(benchmark: Benchmark) -> dict[str, Any]:

@@ -63,10 +63,6 @@ def _distance(instance: Instance, sampled: Floats) -> Answer:
 def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
     """Return the matrix of Algorithm 1 by the paper's recursion, each level scaling its block.
 
-    Args:
-        prior: q, shape (n,), positive, summing to 1, in any order.
-        epsilon: in nats.
-
     Returns:
         K, shape (n, n), in the order of ``prior``.
     """

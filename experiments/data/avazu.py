@@ -193,13 +193,6 @@ def subcategories(
     A subcategory is the clicks with one value of the attribute. Its categories are the sites with
     the most clicks in it (ties: the smaller name first); its users those with enough clicks on
     these sites. Categories that none of these users clicked are left out.
-
-    Args:
-        clicks: from `load_clicks`.
-        attribute: one of `ATTRIBUTES`.
-        sites: most categories.
-        minimum_clicks: fewest clicks of a user, on the categories and in the subcategory.
-        minimum_users: fewest users of a subcategory.
     """
     import polars as pl
 

@@ -66,15 +66,6 @@ def download(
 
     A file that is there with the right checksum is kept. Any other is written to a temporary
     name, and moved to its place once its checksum is right.
-
-    Args:
-        dataset: a key of ``sources``: "mnist" or "fashion-mnist".
-        folder: is made if it is missing.
-        sources: where to look.
-
-    Raises:
-        ParameterError: for a folder that cannot be made, or a file that no mirror yields with the
-            right checksum.
     """
     folder = Path(folder)
     try:

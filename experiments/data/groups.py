@@ -46,12 +46,7 @@ class UserGroup:
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
     def prior(self, kind: str) -> np.ndarray:
-        """Return the public prior q, shape (categories,), all positive.
-
-        Args:
-            kind: "total", the counts summed over the users; or "average", the mean of the users'
-                distributions.
-        """
+        """Return the public prior q, shape (categories,), all positive."""
         weights = self.pmfs if kind == "average" else self.counts
         total = weights.sum(axis=0, dtype=float)
         return total / total.sum()

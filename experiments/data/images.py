@@ -23,13 +23,6 @@ def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ..
     """Return a group for each digit: its images are the users, cells of a grid the categories.
 
     A count is the ink in a cell, the sum of its pixels.
-
-    Args:
-        side: cells in a row and in a column, one of `SIDES`.
-        digits: the groups, among 0..9, in this order.
-
-    Raises:
-        ParameterError: if scikit-learn is not installed.
     """
     if importlib.util.find_spec("sklearn") is None:
         raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")

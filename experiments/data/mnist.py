@@ -102,10 +102,6 @@ class Digits:
         """Return the training images alone, some of them in the place of the test images.
 
         What is chosen on the result has seen no test image.
-
-        Args:
-            count: training images drawn to be tested on; the others stay to be trained on.
-            seed: of the draw, at least 0.
         """
         order = np.random.default_rng(seed).permutation(len(self.train_labels))
         held, kept = np.sort(order[:count]), np.sort(order[count:])

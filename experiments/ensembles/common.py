@@ -72,15 +72,7 @@ def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
 
 
 def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Look]) -> None:
-    """Draw a curve for each method.
-
-    Args:
-        axes: to draw on.
-        table: a row for each method and place.
-        across: column of the places.
-        up: "accuracy" or "gain".
-        looks: the methods that are drawn, in order.
-    """
+    """Draw a curve for each method."""
     for method, look in looks.items():
         part = table.select(method=method)
         line = {**style.role(look.role).line, **look.line, "markersize": 2.6, "linewidth": 0.9}

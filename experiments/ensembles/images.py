@@ -112,12 +112,7 @@ class Way:
 
 
 def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
-    """Yield the ways of choosing one label at (m epsilon, m Delta), and what is beside them.
-
-    Args:
-        votes: tell K, epsilon and Delta; their content is not looked at.
-        allowance: m.
-    """
+    """Yield the ways of choosing one label at (m epsilon, m Delta), and what is beside them."""
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     setting = dpopt.Majority(k, epsilon, allowance, shift, allowance * shift)
     budget = setting.guarantee
@@ -151,15 +146,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
 
 
 def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> Iterator[Way]:
-    """Yield the ways of choosing Q labels that spend one total.
-
-    Args:
-        votes: tell K.
-        total: of all labels.
-        labels: Q.
-        together: whether the total is that of all private teachers that see the same images, or
-            that of one, for teachers with images of their own.
-    """
+    """Yield the ways of choosing Q labels that spend one total."""
     k = votes.teachers
     whole = (2 * np.arange(k + 1) > k).astype(float)
     yield Way("private-majority", whole, total.epsilon, total.delta)

@@ -233,12 +233,6 @@ def answers(
     """Return every way of choosing a label, by its name in `MEANING`.
 
     The parameter is r, s, scale or sigma; what a rule spends is audited.
-
-    Args:
-        ballots: the queries.
-        epsilon: of a label, for what is purely private.
-        ranged: the same for the exponential mechanism; its step is e^(ranged / 2) at least.
-        gnmax: its sigma, and the epsilon and delta of a label, None where labels share one budget.
     """
     rules = ballots.rules
     usual, wide, scale = math.exp(0.5 * epsilon), math.exp(0.5 * ranged), 2.0 / epsilon

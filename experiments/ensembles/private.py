@@ -175,12 +175,6 @@ def solved(voters: int, classes: int) -> bool:
 
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
     """Yield the ways of choosing a label that may spend m epsilon, and what they are held against.
-
-    Args:
-        config: tells the voters.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
     """
     voters, budget = config.voters, allowance * epsilon
     rules = ("optimal", "ladder", "permute-and-flip")
@@ -200,11 +194,6 @@ def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
 
     Over all histograms, sorted ones times their orders: K! / prod n_i! p^c q^(K - c), c the count
     of that class.
-
-    Args:
-        rules: of K ballots over C classes.
-        share: the rule's distribution.
-        epsilon: of each response.
     """
     inputs = rules.inputs
     true, other = response(epsilon, inputs.categories)

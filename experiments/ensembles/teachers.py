@@ -55,11 +55,7 @@ class Polled:
 
 
 def require_sklearn() -> None:
-    """Refuse to go on without scikit-learn.
-
-    Raises:
-        ParameterError: if it is not installed.
-    """
+    """Refuse to go on without scikit-learn."""
     if importlib.util.find_spec("sklearn") is None:
         raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
 
@@ -77,15 +73,6 @@ def plain(voters: int, part: int, queries: int, seed: int) -> Polled:
     """Return the votes of K logistic regressions, each on images that no other one sees.
 
     They have scikit-learn's own regularisation, on pixels in [0, 1].
-
-    Args:
-        voters: K.
-        part: images of each teacher.
-        queries: images that no teacher sees; K part + queries at most 1,797.
-        seed: of the split.
-
-    Raises:
-        ParameterError: if there are not enough images, or a part holds one class only.
     """
     images, labels = _digits()
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
@@ -171,12 +158,6 @@ def ink_features(side: int) -> Floats:
 def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
     """Return the weights of multinomial regression, of mean loss + regularisation |W|^2 / 2.
 
-    Args:
-        features: shape (n, features).
-        labels: classes in 0..C-1, all of them present, at least three: of two, scikit-learn fits
-            another model.
-        regularisation: above 0.
-
     Returns:
         Shape (C, features).
     """
@@ -196,15 +177,7 @@ def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
 def fitted(
     digits: tuple[int, ...], side: int, regularisation: float, share: float, seed: int
 ) -> Fitted:
-    """Return a regression on a share of the images of some digits, asked the others.
-
-    Args:
-        digits: the classes, at least three.
-        side: 2, 4 or 8.
-        regularisation: above 0.
-        share: of the images to train on, in (0, 1).
-        seed: of the split.
-    """
+    """Return a regression on a share of the images of some digits, asked the others."""
     _, labels = _digits()
     features = ink_features(side)
     known = np.flatnonzero(np.isin(labels, digits))

@@ -59,13 +59,7 @@ def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
 def draw_shapes(
     axes: Axes, shapes: Table, curves: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> None:
-    """Draw noise functions; of many voters the upper half alone, as they are symmetric.
-
-    Args:
-        axes: of the panel.
-        shapes: "curve", "l" and "gamma" of one target.
-        curves: label and look of each.
-    """
+    """Draw noise functions; of many voters the upper half alone, as they are symmetric."""
     last = max(shapes.column("l"))
     first = 0 if last <= _WHOLE_RANGE else (last + 1) // 2
     for place, (curve, (label, look)) in enumerate(curves.items()):
@@ -104,13 +98,7 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
 
 
 def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) -> str:
-    """Set the vertical axis for errors, some of which may be 0; return a remark on the axis.
-
-    Args:
-        axes: whose errors are drawn.
-        values: every error.
-        spreads: half the height of each one's bar.
-    """
+    """Set the vertical axis for errors, some of which may be 0; return a remark on the axis."""
     from matplotlib.ticker import NullLocator
 
     top = max(value + spread for value, spread in zip(values, spreads, strict=True))

@@ -37,12 +37,7 @@ _TAU, _LAMBDA = 14.0328, 0.1003
 
 
 def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare what sections 6.1 and D.1 say of figures 2, 6, 7 and 8.
-
-    Args:
-        config: of the run; it determines the figure.
-        tables: "errors" and "shapes" of the run.
-    """
+    """Compare what sections 6.1 and D.1 say of figures 2, 6, 7 and 8."""
     if config.curves is not None or config.prior != PAPER_PRIOR:
         return ()
     errors, shapes = tables["errors"], tables["shapes"]

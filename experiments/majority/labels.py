@@ -235,14 +235,6 @@ def _largest(
     """Return the largest parameter, to 1e-3 of it, whose labels together are within the total.
 
     By adaptive composition of all neighbours: an upper bound of their delta is at most the total's.
-
-    Args:
-        table_at: the mechanism of one label, of which a larger parameter spends more.
-        setting: of its inputs.
-        labels: k.
-        total: of all labels together.
-        least: a parameter that is known to be within the total.
-        most: the largest that is tried.
     """
     cells = max(_LEAST_CELLS, math.ceil(_CELLS * math.sqrt(labels)))
 

@@ -54,14 +54,7 @@ class Target:
 def settings_within(
     voters: int, epsilon: float, allowances: Sequence[float], voter_delta: float
 ) -> list[dpopt.Majority]:
-    """Return the settings of one K with each m up to it, delta = m Delta.
-
-    Args:
-        voters: K.
-        epsilon: of each voter, in nats.
-        allowances: each m; if all are above K, the first of them is refused.
-        voter_delta: Delta, of each voter.
-    """
+    """Return the settings of one K with each m up to it, delta = m Delta."""
     shift = voter_delta
     return [
         dpopt.Majority(voters, epsilon, m, shift, m * shift)

@@ -45,17 +45,7 @@ def whole(value: float) -> float:
 
 
 def cases(name: str, texts: Sequence[str], form: str, kinds: Sequence[_ANY]) -> list[tuple]:
-    """Read texts such as "11,3" as tuples of numbers.
-
-    Args:
-        name: of the parameter.
-        texts: one for each case.
-        form: what one must look like, such as "K,m".
-        kinds: int or float for each number of a case.
-
-    Raises:
-        ParameterError: if one is of another form.
-    """
+    """Read texts such as "11,3" as tuples of numbers."""
     found = []
     for text in texts:
         parts = str(text).split(",")

@@ -222,12 +222,7 @@ def _findings(config: Config, clicks: Clicks, tables: dict[str, Table]) -> list[
 
 
 def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:
-    """Compare the shares and means of section 5.3 on the paper's data.
-
-    Args:
-        summary: "summary" of the run.
-        other: what of the data or of the thresholds is not the paper's; None if all is.
-    """
+    """Compare the shares and means of section 5.3 on the paper's data."""
     whole = next(row for row in summary.records if row["epsilon"] == "all")
     words = {
         "wins": "Algorithm 1 has the lower largest TV in this share of the cases",

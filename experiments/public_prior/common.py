@@ -65,12 +65,6 @@ LEAST = "least worst case of a kernel"
 def distances(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
     """Return the total variation between each user's pmf and the pmf of the released category.
 
-    Args:
-        method: a key of `METHODS` other than "population".
-        prior: q, shape (n,).
-        pmfs: p, shape (users, n).
-        epsilon: in nats.
-
     Returns:
         Shape (users,).
     """

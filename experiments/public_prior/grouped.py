@@ -36,15 +36,7 @@ MATHEMATICS = (
 def measured(
     groups: Sequence[UserGroup], prior: str, epsilons: Sequence[float], source: str, column: str
 ) -> list[dict[str, Cell]]:
-    """Measure every method on the users of every group, at every epsilon.
-
-    Args:
-        groups: of users.
-        prior: of a group: "total" or "average"; see `UserGroup.prior`.
-        epsilons: in nats.
-        source: the first cell of every row.
-        column: name of the column of the groups.
-    """
+    """Measure every method on the users of every group, at every epsilon."""
     rows: list[dict[str, Cell]] = []
     for epsilon in epsilons:
         for group in groups:

@@ -132,12 +132,7 @@ def _every_group(config: Config) -> tuple[UserGroup, ...]:
 
 
 def of_movielens(table: Table, *, other: str | None) -> tuple[Comparison, ...]:
-    """Compare the worst case with theorem 1, and on the paper's data with Figure 4.
-
-    Args:
-        table: "distances" of the run.
-        other: what of the data or of the parameters is not the paper's; None if all is.
-    """
+    """Compare the worst case with theorem 1, and on the paper's data with Figure 4."""
     found = of_bound(table, "age")
     epsilons = table.column("epsilon")
     shown = _EPSILON if _EPSILON in epsilons else epsilons[0]

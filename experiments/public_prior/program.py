@@ -259,12 +259,7 @@ def _in_fractions(prior: np.ndarray, ratio: Fraction) -> dict[str, Cell]:
 
 
 def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[Fraction]]:
-    """Return Algorithm 1 as the paper prints it, by recursion, in fractions.
-
-    Args:
-        masses: q in ascending order, n >= 2, summing to 1.
-        ratio: replaces e^epsilon.
-    """
+    """Return Algorithm 1 as the paper prints it, by recursion, in fractions."""
     first, n = masses[0], len(masses)
     d = ratio * first + 1 - first
     if n == 2:

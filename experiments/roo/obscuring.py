@@ -165,11 +165,7 @@ def _audit(sampler: Design) -> dict[str, Cell]:
 
 
 def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare what the papers say of their Figures 1, and theorem 2 in the settings below.
-
-    Args:
-        tables: "audits" and "shapes" of the run.
-    """
+    """Compare what the papers say of their Figures 1, and theorem 2 in the settings below."""
     curves: dict[tuple[int, float, str], list[float]] = {}
     for row in tables["shapes"].records:
         if row["panel"] != _CASE:

@@ -125,12 +125,6 @@ def estimate(
 
     The event is the one that the draws choose. Its two probabilities have Clopper and Pearson's
     intervals, each at half the error.
-
-    Args:
-        counts: of the outputs of a database and of its neighbours, shape (1 + neighbours, outputs).
-        epsilon: in nats.
-        draws: from each.
-        level: of the interval.
     """
     own, *others = counts
     factor = math.exp(epsilon)

@@ -53,15 +53,7 @@ def units(path: str | None = None) -> tuple[Election, ...]:
 
 
 def read(path: str, name: str) -> tuple[Election, ...]:
-    """Return the elections of a CSV file: names first, the votes in the last two columns.
-
-    Args:
-        path: of the file; its first line names the columns.
-        name: of the parameter, for what is said of a file that cannot be read.
-
-    Raises:
-        ParameterError: if there is no such file, or it holds anything else.
-    """
+    """Return the elections of a CSV file: names first, the votes in the last two columns."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as lines:
             rows = list(csv.reader(lines))[1:]
@@ -78,15 +70,6 @@ def read(path: str, name: str) -> tuple[Election, ...]:
 
 def pmfs(text: str, districts: Sequence[Election], years: Sequence[Election]) -> dict[str, float]:
     """Return the set of distributions that a text names: shares of the second candidate, by name.
-
-    Args:
-        text: words separated by blanks: "units" for all regions of 2020, "history" for all
-            elections, the name of one of either, or a share of the second candidate from 0 to 1.
-        districts: the regions.
-        years: the elections.
-
-    Raises:
-        ParameterError: if a word is none of these.
     """
     groups = {"units": districts, "history": years}
     groups |= {each.name: (each,) for each in (*districts, *years)}

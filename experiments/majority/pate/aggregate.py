@@ -63,12 +63,7 @@ class Aggregator:
 
 
 def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
-    """Return every aggregator for the target (m epsilon, m Delta) of one label.
-
-    Args:
-        votes: determine K, epsilon and Delta; only "best-for-votes" uses the votes themselves.
-        allowance: m, an integer in 1..K.
-    """
+    """Return every aggregator for the target (m epsilon, m Delta) of one label."""
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     delta = allowance * shift
     setting = dpopt.Majority(k, epsilon, allowance, shift, delta)
@@ -107,13 +102,6 @@ def draw_accuracies(
 ) -> Floats:
     """Return the accuracy of each draw of queries.
 
-    Args:
-        aggregator: the way of aggregating.
-        run: the votes.
-        labels: true labels, shape (images,).
-        chosen: indices of the queries, shape (draws, Q).
-        rng: generator of the aggregator's noise.
-
     Returns:
         Shape (draws,).
     """
@@ -126,10 +114,6 @@ def draw_spread(correct: Floats, queries: int) -> float:
     """Return the standard deviation of the accuracy on Q images drawn without replacement.
 
     sqrt(mean(a (1 - a)) / Q + var(a) / Q (N - Q) / (N - 1)), a the probabilities of a right label.
-
-    Args:
-        correct: a, shape (N,), N at least 2.
-        queries: Q in 1..N.
     """
     images = correct.size
     noise = float(np.mean(correct * (1.0 - correct)))

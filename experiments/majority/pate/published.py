@@ -97,12 +97,7 @@ def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed 
 
 
 def allowed_difference(runs: Sequence[float], printed_std: float) -> float | None:
-    """Return the allowed difference of a printed mean from that of the runs; None for one run.
-
-    Args:
-        runs: exact accuracy of each training run.
-        printed_std: s, over ten draws.
-    """
+    """Return the allowed difference of a printed mean from that of the runs; None for one run."""
     if len(runs) < 2:
         return None
     ours, theirs = variance(runs) / len(runs), printed_std**2 / DRAWS

@@ -45,19 +45,7 @@ def drawn_records(
     allowance: int,
     queries: int,
 ) -> list[dict[str, Cell]]:
-    """Return one record for each aggregation method; all use the same images.
-
-    Args:
-        draws: how often Q images are drawn, at least twice, without replacement within a draw.
-        seed: of the draws and of the noise.
-        votes: every run answers every draw.
-        ways: the aggregators of one target.
-        allowance: m of that target.
-        queries: Q.
-
-    Raises:
-        ParameterError: if there are fewer images than queries.
-    """
+    """Return one record for each aggregation method; all use the same images."""
     images = len(votes.labels)
     if queries > images:
         raise ParameterError(f"queries is {queries}; there are {images} test images.")
