@@ -174,8 +174,7 @@ def solved(voters: int, classes: int) -> bool:
 
 
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
-    """Yield the ways of choosing a label that may spend m epsilon, and what they are held against.
-    """
+    """Yield the ways of choosing a label that may spend m epsilon, and what they are beside."""
     voters, budget = config.voters, allowance * epsilon
     rules = ("optimal", "ladder", "permute-and-flip")
     for rule in rules if solved(voters, classes) else rules[1:]:

@@ -229,11 +229,9 @@ def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
         label = f"difference, {_CASES[case]}, each $m$"
         axes.plot(part.column("K"), gaps, marker, label=label, **look)
     axes.axhline(_ALIKE, **drawing.beside("limit"), label="tolerance of the verdict")
-    axes.set_yscale("log")
-    axes.set_ylim(_LEAST / 8.0, 20.0 * _ALIKE)
+    axes.set(yscale="log", ylim=(_LEAST / 8.0, 20.0 * _ALIKE))
     axes.margins(x=0.08)
-    axes.set_ylabel("difference of optima")
-    axes.set_title(r"optima, from $2^{-54}$ up")
+    axes.set(ylabel="difference of optima", title=r"optima, from $2^{-54}$ up")
     _name_sizes(axes, sorted(set(table.column("K"))))
 
 

@@ -43,8 +43,7 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
         axes.set_ylabel(r"noise $\gamma(l)$" if columns > 2 else r"noise function $\gamma(l)$")
     below = figure.add_subplot(places[-1, :])
     pmf = under(errors.column("prior")[0])
-    below.set_title(f"error under {pmf}{_draw_errors(below, errors, curves)}")
-    below.set_xlabel(axis)
+    below.set(title=f"error under {pmf}{_draw_errors(below, errors, curves)}", xlabel=axis)
     if max(shapes.column("l")) > _WHOLE_RANGE:
         # The lower half mirrors it.
         for axes in panels:
@@ -115,8 +114,7 @@ def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) 
     zero = len(positive) < len(values)
     dips = any(v - s < 0.5 * v for v, s in zip(values, spreads, strict=True) if v > _SAME_AS_ZERO)
     if not zero and not dips:
-        axes.set_yscale("log")
-        axes.set_ylim(0.5 * min(positive), 2.0 * top)
+        axes.set(yscale="log", ylim=(0.5 * min(positive), 2.0 * top))
         return ", log scale"
     axes.set_yscale("symlog", linthresh=lowest, linscale=0.6)
     axes.set_ylim(-0.7 * lowest, 3.0 * top)

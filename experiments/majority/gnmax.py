@@ -417,8 +417,7 @@ def plot(outcome: Outcome) -> Figure:
         ):
             look = style.role(role)
             axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
-        axes.set_title("\n".join(lines))
-        axes.set_yscale("log")
+        axes.set(yscale="log", title="\n".join(lines))
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))

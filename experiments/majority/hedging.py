@@ -173,8 +173,7 @@ def plot(outcome: Outcome) -> Figure:
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""
         _draw(axes, part, pmfs, looks)
-        axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
-        axes.set_ylabel("regret (linear below .001)")
+        axes.set(title=f"$K$ = {k}, $m$ = {m:g}{more}", ylabel="regret (linear below .001)")
     return drawing.finish(figure, panels)
 
 

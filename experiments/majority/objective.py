@@ -318,10 +318,8 @@ def plot(outcome: Outcome) -> Figure:
         panels[1].plot(share, [abs(x) for x in part.column("grid_error")], color=colours[k])
     panels[0].plot([], [], "o", color="black", mfc="none", label="algorithm 5, mean or worst run")
     panels[0].plot([], [], "-", color="black", label="closed form")
-    panels[0].set_title("weights")
-    panels[0].set_ylabel(r"weight of $\gamma(l)$")
-    panels[1].set_title("relative errors")
-    panels[1].set_ylabel("relative error")
+    panels[0].set(title="weights", ylabel=r"weight of $\gamma(l)$")
+    panels[1].set(title="relative errors", ylabel="relative error")
     for panel in panels[:2]:
         panel.set_xlabel("ones over voters $l / K$")
         panel.margins(0.08)

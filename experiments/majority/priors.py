@@ -282,9 +282,7 @@ def plot(outcome: Outcome) -> Figure:
     figure, grid = style.figure(len(allowances), 2, height=height)
     for (left, right), m in zip(grid, allowances, strict=True):
         draw_shapes(left, shapes.select(m=m), looks)
-        left.set_title(f"$m$ = {m}")
-        left.set_xlabel("number of ones $l$")
-        left.set_ylabel(r"noise $\gamma(l)$")
+        left.set(title=f"$m$ = {m}", xlabel="number of ones $l$", ylabel=r"noise $\gamma(l)$")
         right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
         right.set_xlabel("actual prior of the $p_i$")
         right.set_ylabel("expected error")

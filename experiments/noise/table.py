@@ -157,12 +157,10 @@ def plot(outcome: Outcome) -> Figure:
             rows = table.select(sensitivity=sensitivity, noise=name, delta=delta)
             label = rf"{name}, $\delta = {delta:g}$"
             axes.plot(rows.column("epsilon"), rows.column("over_best"), label=label, **looks[place])
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         for scale in (axes.xaxis, axes.yaxis):
             scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             scale.set_major_formatter("{x:g}")
             scale.set_minor_locator(NullLocator())
-        axes.set_ylim(0.9, 1.2 * max(table.column("over_best")))
-        axes.set_title(f"$D = {sensitivity}$")
+        axes.set(ylim=(0.9, 1.2 * max(table.column("over_best"))), title=f"$D = {sensitivity}$")
     return drawing.finish(figure, panels, "1 is the best noise on all integers")

@@ -262,8 +262,7 @@ def plot(outcome: Outcome) -> Figure:
     panels = list(grid[0])
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _draw(axes, table.select(epsilon=epsilon))
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-        axes.set_xlabel("largest total variation")
+        axes.set(title=rf"$\varepsilon = {epsilon:g}$", xlabel="largest total variation")
     _name_rows(panels, names)
     return drawing.finish(figure, panels)
 

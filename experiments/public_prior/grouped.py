@@ -109,7 +109,6 @@ def drawn(table: Table, column: str, label: str) -> Figure:
             draw_levels(axes, levels)
         else:
             title += f"; {LEAST}: {short(min(levels))} to {short(max(levels))}"
-        axes.set_title(title)
-        axes.set_ylabel("largest total variation\nover users")
+        axes.set(title=title, ylabel="largest total variation\nover users")
         axes.set_ylim(bottom=0.0)
     return drawing.finish(figure, panels)

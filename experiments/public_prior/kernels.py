@@ -246,7 +246,6 @@ def plot(outcome: Outcome) -> Figure:
     for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
         heights = {m: table.select(method=m).column(column) for m in METHODS if m in _SHOWN}
         draw_bars(axes, names, heights)
-        axes.set_title(title)
-        axes.set_ylabel("total variation")
+        axes.set(title=title, ylabel="total variation")
         axes.set_ylim(bottom=0.0)
     return drawing.finish(figure, panels)

@@ -474,8 +474,7 @@ def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # 
     limit = {"color": style.role("limit").colour, "linestyle": ":", "linewidth": 0.8}
     axes.axhline(_TOLERANCE, **limit, label="tolerance")
     axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
-    axes.set_xlim(-0.5, len(sizes) - 0.5)
-    axes.set_yscale("log")
+    axes.set(yscale="log", xlim=(-0.5, len(sizes) - 0.5))
     ticks = [10.0**power for power in (-13, -9, -5, -1)]
     names = [f"$10^{{{round(math.log10(tick))}}}$" for tick in ticks]
     axes.set_yticks([_FLOOR, *ticks], ["0", *names])

@@ -232,6 +232,4 @@ def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:
         axes.fill_between(first, values - error, values + error, color=colour, alpha=0.15, lw=0)
         draw_points(axes, method, first, values.tolist(), joined=True)
         top = max(top, float((values + error).max()))
-    axes.set_ylabel(label)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02 * top, 1.05 * top)
+    axes.set(ylabel=label, xlim=(-0.02, 1.02), ylim=(-0.02 * top, 1.05 * top))

@@ -242,10 +242,7 @@ def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     line = np.log1p(1 / at)
     line[(line < y[0]) | (line > y[-1])] = np.nan
     axes.plot(at, line, label=r"$e^\varepsilon = 1 + 1/M$", **drawing.beside("limit"))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(x[0], x[-1])
-    axes.set_ylim(y[0], y[-1])
+    axes.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     axes.grid(visible=False)
     for axis, listed in ((axes.xaxis, minima), (axes.yaxis, epsilons)):
         shown = listed[:: math.ceil(len(listed) / 8)]

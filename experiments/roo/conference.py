@@ -207,8 +207,7 @@ def plot(outcome: Outcome) -> Figure:
         values = [value if value > 0 else math.nan for value in table.column(name)]
         looks = looks if len(values) == 1 else looks | {"marker": None}
         right.plot(table.column("epsilon"), values, label=label, **looks)
-    right.set_xscale("log")
-    right.set_yscale("log")
+    right.set(xscale="log", yscale="log")
     right.margins(0.04)
     right.set_xlabel(r"$\varepsilon$ (nats)")
     right.set_ylabel(r"accuracy $\alpha$ (total variation)")
@@ -222,6 +221,4 @@ def _draw_pmfs(axes: Axes, table: Table) -> None:
         at = [category + 0.27 * (place - 1) for category in categories]
         axes.bar(at, table.column(name), width=0.26, label=label, **looks)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("category")
-    axes.set_ylabel("probability")
-    axes.set_title("Figure 2")
+    axes.set(xlabel="category", ylabel="probability", title="Figure 2")

@@ -201,8 +201,7 @@ def plot(outcome: Outcome) -> Figure:
             if len(part.rows) == 1:
                 looks["marker"] = looks["marker"] or "_"
             axes.plot(part.column("alpha"), part.column(name), label=label, **looks)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         axes.margins(0.08)
         axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
     return drawing.finish(figure, panels)

@@ -273,8 +273,7 @@ def _draw(axes: Axes, part: Table, column: str) -> None:
         if None not in errors:
             axes.errorbar(at, values, yerr=errors, fmt="none", color=looks["color"], capsize=2)
     sizes = sorted(set(part.column("records")))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.margins(0.07)
     if len(sizes) == 1:
         axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)

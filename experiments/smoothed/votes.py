@@ -69,8 +69,7 @@ def read(path: str, name: str) -> tuple[Election, ...]:
 
 
 def pmfs(text: str, districts: Sequence[Election], years: Sequence[Election]) -> dict[str, float]:
-    """Return the set of distributions that a text names: shares of the second candidate, by name.
-    """
+    """Return the set that a text names: shares of the second candidate by name, from 0 to 1."""
     groups = {"units": districts, "history": years}
     groups |= {each.name: (each,) for each in (*districts, *years)}
     shares: dict[str, float] = {}

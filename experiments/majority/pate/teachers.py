@@ -184,8 +184,7 @@ def _descend(
 
 
 def scan(digits: Digits, training: Training, seeds: tuple[int, ...], dataset: str) -> Table:
-    """Train teachers at every learning rate on a part of the training images; test on the others.
-    """
+    """Train teachers at every learning rate on a part of the training images; test on others."""
     records = []
     for seed in seeds:
         part = digits.hold_out(len(digits.train_labels) // HELD_OUT, seed)
