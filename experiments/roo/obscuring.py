@@ -20,7 +20,7 @@ from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
 from experiments.roo.common import PAPER, RULES, data_sets, violates
-from experiments.verdicts import statement
+from experiments.verdicts import judged
 
 _CASE = "a rule fails"
 Setting = tuple[int, int, float, Any]
@@ -166,27 +166,20 @@ def _audit(sampler: Design) -> dict[str, Cell]:
 
 def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Compare what the papers say of their Figures 1, and theorem 2 in the settings below."""
-    curves: dict[tuple[int, float, str], list[float]] = {}
-    for row in tables["shapes"].records:
-        if row["panel"] != _CASE:
-            curves.setdefault((row["place"], row["epsilon"], row["rule"]), []).append(row["q"])
-    published = {key: values for key, values in curves.items() if key[2] != "exact"}
-    rising = [key for key, q in published.items() if np.any(np.diff(q) > 0)]
-    apart = max(
-        (
-            float(np.abs(np.subtract(q, curves[*key[:2], "exact"])).max())
-            for key, q in published.items()
-            if (*key[:2], "exact") in curves
-        ),
-        default=0.0,
-    )
+    shapes = tables["shapes"]
+    curves = [
+        {"epsilon": epsilon, "rule": rule, "rise": max(np.diff(part.column("q")), default=0.0)}
+        for place, panel, epsilon, rule in shapes.distinct("place", "panel", "epsilon", "rule")
+        if panel != _CASE and rule != "exact"
+        for part in [shapes.select(place=place, epsilon=epsilon, rule=rule)]
+    ]
     return (
-        statement(
+        judged(
             "q_m is non-increasing in m (Figure 1).",
-            f"Holds in {len(published) - len(rising)} of {len(published)} curves; the exact rule's "
-            f"q_m differ by at most {apart:.1g}.",
+            curves,
+            lambda row: row["rise"] <= 0,
             "weights over 2^62, each audited exactly",
-            holds=not rising,
+            show=("epsilon", "rule"),
         ),
         *of_theorem_2(tables["audits"]),
     )

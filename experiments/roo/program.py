@@ -16,7 +16,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import PAPER, RULES
-from experiments.verdicts import short, statement
+from experiments.verdicts import judged
 
 _SOLVED = {
     "journal-repaired": ("journal's program", "variant"),
@@ -164,38 +164,26 @@ def _worst(rows: list[dict[str, Any]]) -> float:
 def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     """Decide whether the recursions are the least q_m that satisfy the constraints."""
     (limit,) = tables["tolerance"].column("tolerance")
-    rows = tables["differences"].records
-    journal = [row for row in rows if row["rule"] == "journal-repaired"]
-    settings = {(row["records"], row["categories"], row["epsilon"]) for row in journal}
-    lacking = {
-        (row["records"], row["categories"], row["epsilon"]): row["printed_lacks"]
-        for row in journal
-        if row["printed_lacks"] > limit
-    }
-    worst = max(lacking, key=lambda at: lacking[at], default=None)
-    ours = f"Holds in all {len(settings)} settings."
-    if worst is not None:
-        ours = (
-            f"Not in {len(lacking)} of {len(settings)} settings: q_M is up to "
-            f"{short(lacking[worst])} below what (68) requires at m = M, at n = {worst[0]}, "
-            f"k = {worst[1]}, epsilon = {worst[2]:g}."
-        )
-    largest = {rule: _worst([r for r in rows if r["rule"] == rule]) for rule in _SOLVED}
-    certificate = "HiGHS, and cvxpy for some n; double precision"
+    parts = {rule: tables["differences"].select(rule=rule).records for rule in _SOLVED}
+    certificate, where = "HiGHS, and cvxpy for some n; double precision", ("records", "categories")
     return (
-        statement(
+        judged(
             "The recursion satisfies the conditions (68) to (70) and (72) to (74) (section IV, "
             "(37)).",
-            ours,
+            [row for row in parts["journal-repaired"] if row["backend"] == "highs"],
+            lambda row: row["printed_lacks"] <= limit,
             certificate,
-            holds=not lacking,
+            show=(*where, "epsilon", "printed_lacks"),
+            worst=lambda row: row["printed_lacks"],
         ),
         *(
-            statement(
+            judged(
                 f"Ours: the {name} has the recursion {rule!r} as its optimum.",
-                f"Largest difference {largest[rule]:.1e}, in any q_m and in their sum.",
+                parts[rule],
+                lambda row: max(row["in_q"], row["in_value"]) <= limit,
                 certificate,
-                holds=largest[rule] <= limit,
+                show=(*where, "in_q", "in_value"),
+                worst=lambda row: max(row["in_q"], row["in_value"]),
                 name=f"optimum, {rule}",
             )
             for rule, (name, _) in _SOLVED.items()

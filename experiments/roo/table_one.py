@@ -28,7 +28,7 @@ from experiments.roo.published import (
     roo_bound,
     subrr_bound,
 )
-from experiments.verdicts import statement
+from experiments.verdicts import judged
 
 # Where two numbers of records are close, the earlier is drawn wide below the later.
 _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -145,30 +145,28 @@ def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) ->
 
 def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Compare theorem 1 and lemma 9 with the cells of Table I, and the sample sizes."""
-    bounds, sizes = tables["bounds"].records, tables["records"].records
-    fewer = [row for row in sizes if row["roo"] < min(row["laplace"], row["subrr"])]
+    bounds = tables["bounds"].records
     applied = [row for row in bounds if row["conditions_41"]]
-    zero = [row for row in applied if row["q_at_m_0"] == 0.0]
-    ratios = [row["m_0_40"] / row["first_zero_q"] for row in applied]
-    spread = f"m_0 is {min(ratios):.2g} to {max(ratios):.2g} times" if ratios else "no m_0 is"
     above = sum(row["table_i_leading"] > row["roo"] for row in bounds)
     return (
-        statement(
+        judged(
             "ROO needs strictly fewer records than known before (theorem 1, Table I).",
-            f"In {len(fewer)} of {len(sizes)} cells; no sampler needs fewer than 1 in "
-            f"{max(row['roo'] / row['lower'] for row in sizes):.1f} of ROO's on the worst data "
-            f"set. Table I's entry for DS-ROO, which holds for n to infinity, is above ROO's "
-            f"bound in {above} of {len(bounds)} cells.",
+            tables["records"].records,
+            lambda row: row["roo"] < min(row["laplace"], row["subrr"]),
             "closed forms; lower bound for any epsilon-DP sampler",
-            holds=len(fewer) == len(sizes),
+            show=("categories", "epsilon", "alpha", "roo", "lower"),
+            worst=lambda row: row["roo"] / row["lower"],
+            said="Table I's entry for DS-ROO, which holds for n to infinity, is above ROO's bound "
+            f"in {above} of {len(bounds)} cells.",
         ),
-        statement(
+        judged(
             "(40) and (41) make q_m0 = 0 (lemma 9).",
-            f"In {len(zero)} of {len(applied)} cells where they hold; {spread} the first m with "
-            "q_m = 0.",
+            applied,
+            lambda row: row["q_at_m_0"] == 0.0,
             "the journal's recursion, weights over 2^62",
-            holds=len(zero) == len(applied),
-            more=min(ratios, default=1.0) > 1.0,
+            show=("records", "categories", "epsilon", "m_0_40", "first_zero_q"),
+            worst=lambda row: row["m_0_40"] / row["first_zero_q"],
+            more=all(row["m_0_40"] > row["first_zero_q"] for row in applied) and bool(applied),
             more_if="in every such cell q_m = 0 from a smaller m on",
         ),
     )
