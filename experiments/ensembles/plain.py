@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError
+from dpopt import NotPrivateError
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
@@ -44,7 +44,7 @@ from experiments.ensembles.pmfs import (
     rules_of,
     variables_of,
 )
-from experiments.ensembles.teachers import IMAGES, Polled, plain
+from experiments.ensembles.teachers import Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
 from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
@@ -114,13 +114,6 @@ class Votes:
         """The most teachers that vote."""
         return max(self.voters)
 
-    def __post_init__(self) -> None:
-        if self.most * self.part + self.queries > IMAGES:
-            raise ParameterError(
-                f"queries is {self.queries}; it must be so small that teachers and queries have "
-                f"{IMAGES:,} images together."
-            )
-
     def polled(self) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
@@ -142,11 +135,6 @@ class Config(Votes):
     optimal: tuple[float, ...] = (0.2, 0.3, 0.5)
     priors: tuple[str, ...] = ("uniform",)
     most_solved: int = 20
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for prior in self.priors:
-            dpopt.Plurality(1, _CLASSES, 1.0, prior=prior)
 
 
 @dataclass(frozen=True, config=STRICT)

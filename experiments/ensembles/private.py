@@ -119,10 +119,6 @@ class Config:
                     f"digits is {self.digits}; it must hold words of three digits or more, none "
                     "twice."
                 )
-        if self.allowance[-1] >= self.voters:
-            raise ParameterError(
-                f"allowance is {self.allowance}; it must be below voters, {self.voters}."
-            )
 
 
 class Way(NamedTuple):

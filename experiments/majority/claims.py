@@ -60,12 +60,6 @@ class Config:
         pairs = cases(name, getattr(self, name), "K,m", (int, int))
         return [dpopt.Majority(k, self.epsilon, m, prior=_PMF) for k, m in pairs]
 
-    def __post_init__(self) -> None:
-        for name in ("objectives", "sampled", "constants", "below"):
-            self.settings(name)
-        for k, epsilon, _ in self.queries:
-            dpopt.Majority(k, epsilon, 1)
-
     @property
     def queries(self) -> list[tuple]:
         """K, epsilon and Q of each query that is put several times."""

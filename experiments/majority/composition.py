@@ -104,13 +104,6 @@ class Config:
             raise ParameterError(
                 f"allowance is {self.allowance}; it must be at most voters, {self.voters}."
             )
-        if max(self.allowance) * max(self.queries) * self.voter_delta >= 1.0:
-            raise ParameterError(
-                f"voter_delta is {self.voter_delta:g}; it must be below 1 / (m Q), for "
-                "simple composition."
-            )
-        # It refuses a slack out of range.
-        general_composition(self.rows[0].guarantee, 1, self.slack)
 
     @property
     def rows(self) -> tuple[Row, ...]:

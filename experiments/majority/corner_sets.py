@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, majority, solve
+from dpopt import majority, solve
 from dpopt.majority.voters import full_gamma
 from experiments import drawing, style
-from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
+from experiments.majority.full_set import check_full, full_problem, full_size
 from experiments.majority.voters import settings_within
-from experiments.parameters import STRICT, Some
+from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
@@ -49,27 +49,12 @@ class Config:
             independent p_i ~ U[0, 1].
     """
 
-    voters: tuple[int, ...] = (3, 5, 7, 11, 15, 21, 27, 35)
+    voters: Some[int] = (3, 5, 7, 11, 15, 21, 27, 35)
     voters_approximate: tuple[int, ...] = (3, 5, 7, 9)
     epsilon: float = 0.1
-    voter_delta: float = 1e-5
+    voter_delta: Positive = 1e-5
     allowance: Some[float] = (1.0, 2.0, 3.0)
     objective: Literal["surrogate", "mean"] = "surrogate"
-
-    def __post_init__(self) -> None:
-        if not self.voters and not self.voters_approximate:
-            raise ParameterError("voters is (); it must hold at least one number of voters.")
-        if self.voters_approximate and not self.voter_delta > 0.0:
-            raise ParameterError(
-                f"voter_delta is {self.voter_delta}; it must be above 0 where "
-                "voters_approximate is not empty."
-            )
-        for case, setting in self.settings():
-            if full_size(setting) > FULL_ROWS:
-                raise ParameterError(
-                    f"{_FIELDS[case]} holds {setting.voters}; the paper's set must have at "
-                    f"most {FULL_ROWS} multisets, and has {full_size(setting)}."
-                )
 
     def settings(self) -> list[tuple[str, dpopt.Majority]]:
         """Return the case and the setting of every program."""
@@ -82,9 +67,6 @@ class Config:
             for k in sizes
             for setting in settings_within(k, self.epsilon, self.allowance, shift)
         ]
-
-
-_FIELDS = {"pure": "voters", "approximate": "voters_approximate"}
 
 
 @experiment(

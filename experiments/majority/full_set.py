@@ -13,7 +13,7 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Design, Majority, Problem
+from dpopt import Design, Majority, ParameterError, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
 
@@ -119,6 +119,11 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
     """
+    if full_size(setting) > FULL_ROWS:
+        raise ParameterError(
+            f"voters is {setting.voters}; the paper's set must have at most {FULL_ROWS} multisets, "
+            f"and has {full_size(setting)}."
+        )
     problem = Problem("DaRRM noise function, every corner multiset")
     problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": np.asarray(weights, float)})

@@ -18,7 +18,7 @@ from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
-from experiments.parameters import STRICT, Count, Positive, Probability, Some
+from experiments.parameters import STRICT, Count, Positive, Probability, Several, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
 
@@ -75,7 +75,7 @@ class Config:
         votes_order: the order there; our choice.
     """
 
-    epsilon: Some[Positive] = (0.2676, 0.2556)
+    epsilon: Several[Positive] = (0.2676, 0.2556)
     delta: Some[Probability] = (3e-4,)
     voters: Count = 11
     step: Positive = 0.5
@@ -86,15 +86,6 @@ class Config:
     votes: Annotated[tuple[Annotated[int, Ge(0)], ...], Len(2, 2)] = (5, 0)
     votes_sigma: Positive = 1.0
     votes_order: Annotated[float, Gt(1.0)] = 1.5
-
-    def __post_init__(self) -> None:
-        if len(self.delta) not in (1, len(self.epsilon)):
-            raise ParameterError(
-                f"delta is {self.delta}; it must hold one value for all or one for each epsilon."
-            )
-        named = [(target.epsilon, target.delta) for target in self.targets]
-        if len(set(named)) < len(named):
-            raise ParameterError(f"epsilon is {self.epsilon}; each panel must differ.")
 
     @property
     def targets(self) -> tuple[Target, ...]:

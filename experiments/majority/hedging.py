@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import MaxLen, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, majority
+from dpopt import majority
 from experiments import drawing, style
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.majority.words import cases, pmf_words
@@ -44,15 +45,11 @@ class Config:
 
     settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
     epsilon: float = 0.1
-    priors: Several[str] = (PAPER_PRIOR, DEFAULT, "common-uniform:0.8,1")
-
-    def __post_init__(self) -> None:
-        if not 2 <= len(self.priors) <= len(_MARKERS):
-            raise ParameterError(
-                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} distributions."
-            )
-        for setting in self.voters:
-            majority.CornerOracle(setting)
+    priors: Annotated[Several[str], MinLen(2), MaxLen(len(_MARKERS))] = (
+        PAPER_PRIOR,
+        DEFAULT,
+        "common-uniform:0.8,1",
+    )
 
     @property
     def voters(self) -> list[dpopt.Majority]:

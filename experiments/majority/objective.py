@@ -64,10 +64,6 @@ class Config:
     repeats: Annotated[int, Ge(2)] = 5
     seed: Seed = 1
 
-    def __post_init__(self) -> None:
-        for k in self.voters:
-            self.settings(k)
-
     def settings(self, voters: int) -> list[dpopt.Majority]:
         """Return the settings of one K."""
         return settings_within(voters, self.epsilon, self.allowance, self.voter_delta)

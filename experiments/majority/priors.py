@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import MaxLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
@@ -55,23 +56,8 @@ class Config:
     voter_delta: float = 0.0
     allowance: Several[float] = (3.0, 5.0)
     delta: float | None = None
-    priors: Several[str] = (UNIFORM, PEAKED)
+    priors: Annotated[Several[str], MaxLen(len(_MARKERS))] = (UNIFORM, PEAKED)
     actual: Several[str] = (UNIFORM, "point:0.5", "uniform:0,0.1")
-
-    def __post_init__(self) -> None:
-        if len(self.priors) > len(_MARKERS):
-            raise ParameterError(
-                f"priors holds {len(self.priors)} priors; it must hold at most {len(_MARKERS)}."
-            )
-        for prior in self.priors:
-            if not isinstance(majority.parse_prior(prior), Independent):
-                raise ParameterError(
-                    f"priors holds {prior!r}; it must hold uniform or beta priors, for which the "
-                    "paper's objective is defined."
-                )
-        # Each refuses what is out of range.
-        for actual in self.actual:
-            replace(self.figure, prior=actual)
 
     @property
     def figure(self) -> FigureConfig:

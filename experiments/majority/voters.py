@@ -90,19 +90,6 @@ class Voters(ABC):
     seed: Seed = 2
 
     def __post_init__(self) -> None:
-        pmf = majority.parse_prior(self.prior)
-        for target in self.targets:
-            # The settings refuse what is out of range, and priors of another number of voters.
-            setting = self.setting(target)
-            majority.CornerOracle(setting)
-            if isinstance(pmf, majority.PointPrior):
-                majority.expected_error_weights(setting.voters, pmf)
-        for curve in self.drawn:
-            if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
-                raise ParameterError(
-                    f"allowance is {min(target.allowance for target in self.targets):g}; it must "
-                    f"be at least 1 for the curve {curve!r}, which draws that many voters."
-                )
         if "double" in self.drawn and self.voter_delta > 0.0:
             raise ParameterError(
                 f"voter_delta is {self.voter_delta:g}; it must be 0 for the curve "
@@ -178,13 +165,6 @@ class Composed(Voters):
 
     samples: Several[Count]
     slack: float
-
-    def __post_init__(self) -> None:
-        if max(self.samples) > self.voters:
-            raise ParameterError(
-                f"samples is {self.samples}; it must hold numbers in 1..{self.voters}."
-            )
-        super().__post_init__()
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -46,10 +46,6 @@ class Config:
     minima: Some[Count] = (1, 2, 3, 5, 10, 20, 50, 100)
     remainders: Some[int] = (0, 1, -1)
 
-    def __post_init__(self) -> None:
-        for k, epsilon, minimum in product(self.categories, self.epsilons, self.minima):
-            roo.RooSetting(k * minimum, k, epsilon)
-
     def records(self, categories: int) -> tuple[int, ...]:
         """Return n for each M and each remainder."""
         k = categories

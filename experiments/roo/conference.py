@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, roo
+from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
@@ -67,16 +67,6 @@ class Config:
     lowest: float = 0.01
     highest: float = 2.0
     points: Count = 30
-
-    def __post_init__(self) -> None:
-        for epsilon in (self.epsilon, self.lowest, self.highest):
-            roo.RooSetting(self.records, self.categories, epsilon)
-        p = self.probabilities
-        right = len(p) == self.categories and min(p) >= 0 and abs(math.fsum(p) - 1) <= 1e-9
-        if p and not right:
-            raise ParameterError(
-                f"probabilities is {p}; it must hold {self.categories} probabilities that sum to 1."
-            )
 
     @property
     def distribution(self) -> np.ndarray:

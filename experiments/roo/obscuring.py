@@ -13,7 +13,6 @@ from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError
 from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import STRICT, Some
@@ -25,11 +24,24 @@ from experiments.verdicts import judged
 _CASE = "a rule fails"
 Setting = tuple[int, int, float, Any]
 """n, k, epsilon and the rule."""
+_FAILING: tuple[list[Setting], ...] = (
+    [(20, 3, 0.1, rule) for rule in ("conference", "journal", "exact")],
+    [(3, 2, 0.5, rule) for rule in ("journal", "journal-repaired", "exact")],
+)
+_AUDITED: tuple[Setting, ...] = (
+    (24, 3, 0.05, "journal"),
+    (30, 2, 0.3, "journal"),
+    (25, 3, 0.05, "journal"),
+    (25, 3, 0.05, "journal-repaired"),
+    (1000, 9, 0.005, "journal"),
+    (1000, 9, 0.005, "conference"),
+    (1000, 10, 0.01, "conference"),
+)
 
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Figure 1 of the journal and of the conference paper, and settings where a rule fails.
+    """Figure 1 of the journal and of the conference paper.
 
     n and k of Figure 1 are the papers'. The papers print no epsilon; we chose these.
 
@@ -39,8 +51,6 @@ class Config:
         rules: the published recursion of each of these panels: "journal" or "conference".
         epsilons: of Figure 1, one curve each.
         longest: curves of Figure 1 are drawn up to this smallest count.
-        failing: panels that compare rules, each as "n k epsilon rule rule ...".
-        audited: further audits, each as "n k epsilon rule".
     """
 
     records: int = 1000
@@ -48,28 +58,6 @@ class Config:
     rules: Some[Literal["journal", "conference"]] = ("journal", "conference")
     epsilons: Some[float] = (0.05, 0.1, 0.5, 1.0)
     longest: Annotated[int, Ge(1)] = 40
-    failing: tuple[str, ...] = (
-        "20 3 0.1 conference journal exact",
-        "3 2 0.5 journal journal-repaired exact",
-    )
-    audited: tuple[str, ...] = (
-        "24 3 0.05 journal",
-        "30 2 0.3 journal",
-        "25 3 0.05 journal",
-        "25 3 0.05 journal-repaired",
-        "1000 9 0.005 journal",
-        "1000 9 0.005 conference",
-        "1000 10 0.01 conference",
-    )
-
-    def __post_init__(self) -> None:
-        if len(self.rules) != len(self.categories):
-            raise ParameterError(
-                f"rules is {self.rules}; it must hold {len(self.categories)} names, as categories."
-            )
-        for setting in [at for _, panel in self.panels for at in panel]:
-            _sampler_rule(setting)
-        _settings("audited", self.audited)
 
     @property
     def panels(self) -> list[tuple[str, list[Setting]]]:
@@ -79,30 +67,7 @@ class Config:
             for k, rule in zip(self.categories, self.rules, strict=True)
             for both in [(rule, "exact")]
         ]
-        return figures + [(_CASE, _settings("failing", (text,))) for text in self.failing]
-
-
-def _settings(name: str, texts: tuple[str, ...]) -> list[Setting]:
-    """Read settings from texts: n, k, epsilon and the rules of each."""
-    found = []
-    for text in texts:
-        try:
-            n, k, epsilon, first, *rules = text.split()
-            found += [(int(n), int(k), float(epsilon), rule) for rule in (first, *rules)]
-        except ValueError:
-            raise ParameterError(
-                f"{name} is {text!r}; it must be n, k, epsilon and a rule, as in '24 3 0.05 "
-                "journal'."
-            ) from None
-    for setting in found:
-        _sampler_rule(setting)
-    return found
-
-
-def _sampler_rule(setting: Setting) -> dpopt.RevealOrObscure:
-    n, k, epsilon, rule = setting
-    named: Any = rule
-    return dpopt.RevealOrObscure(n, k, epsilon, named)
+        return figures + [(_CASE, settings) for settings in _FAILING]
 
 
 @experiment(
@@ -137,7 +102,7 @@ def run(config: Config) -> Outcome:
             ]
     audits += [
         {"place": None, "panel": None, **_audit(dpopt.design(dpopt.RevealOrObscure(*setting)))}
-        for setting in _settings("audited", config.audited)
+        for setting in _AUDITED
     ]
     tables = {
         "audits": Table.of("Exact audit of each rule.", audits),

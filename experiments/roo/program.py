@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, roo
+from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
@@ -35,7 +35,7 @@ class Config:
         records: n.
         categories: k, each with every n.
         epsilons: each with every n and k.
-        cvxpy_records: the n whose programs are solved through cvxpy too.
+        cvxpy_records: those of the n whose programs are solved through cvxpy too.
         tolerance: differences up to this count as none.
         shown_records: n of the curves.
         shown_categories: k of the curves.
@@ -50,17 +50,6 @@ class Config:
     shown_records: int = 26
     shown_categories: int = 3
     shown_epsilon: float = 0.05
-
-    def __post_init__(self) -> None:
-        for n, k, epsilon in (
-            *product(self.records, self.categories, self.epsilons),
-            (self.shown_records, self.shown_categories, self.shown_epsilon),
-        ):
-            roo.RooSetting(n, k, epsilon)
-        if not set(self.cvxpy_records) <= set(self.records):
-            raise ParameterError(
-                f"cvxpy_records is {self.cvxpy_records}; its values must be among records."
-            )
 
 
 @experiment(

@@ -68,11 +68,6 @@ class Config:
     draws: Annotated[int, Ge(2)] = 4_000
     seed: Seed = 7
 
-    def __post_init__(self) -> None:
-        for k, epsilon in self.settings:
-            for n in self.records:
-                dpopt.BestSampler(n, k, epsilon)
-
     @property
     def settings(self) -> tuple[tuple[int, float], ...]:
         """All (k, epsilon)."""

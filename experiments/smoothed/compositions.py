@@ -7,12 +7,12 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Lt, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
@@ -53,17 +53,10 @@ class Config:
     distributions: Several[str] = ("units",)
     beside: tuple[str, ...] = ("DC NE-2",)
     lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    records: Several[Count] = tuple(range(100_000, 500_001, 50_000))
+    records: Annotated[Several[Count], MinLen(2)] = tuple(range(100_000, 500_001, 50_000))
     epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS
     units: str | None = None
     votes: str | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.records) < 2:
-            raise ParameterError(
-                f"records is {self.records}; it must hold 2 numbers or more: a line is fitted."
-            )
-        self.sets()
 
     @property
     def drawn(self) -> tuple[float, ...]:

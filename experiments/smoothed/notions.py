@@ -53,9 +53,6 @@ class Config:
     compared_rate: Rate = 0.9
     distributions: str = "units"
 
-    def __post_init__(self) -> None:
-        self.pmfs()
-
     def pmfs(self) -> np.ndarray:
         """Return the vertices of the hull of the distributions, shape (l, 2)."""
         shares = pmfs(self.distributions, units(), history()).values()

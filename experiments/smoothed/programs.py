@@ -39,10 +39,6 @@ class Config:
     shares: Some[float] = (0.3, 0.6)
     tolerance: Probability = 1e-9
 
-    def __post_init__(self) -> None:
-        for epsilon in self.epsilons:
-            smoothed.smoothed_delta(_mechanism(3), epsilon, self.shares)
-
 
 def _mechanism(records: int) -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(records, (records + 1) // 2)

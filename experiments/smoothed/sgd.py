@@ -11,11 +11,11 @@ from itertools import combinations, product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
@@ -43,19 +43,12 @@ class Config:
     """
 
     distributions: Some[str]
-    batches: Several[Count] = (6, 8, 10, 12, 15)
+    batches: Annotated[Several[Count], MinLen(2)] = (6, 8, 10, 12, 15)
     epsilons: Some[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
     shares: Some[Annotated[float, Ge(0.0), Le(1.0)]] = (0.0, 0.5, 1.0)
     databases: Annotated[int, Ge(2)] = 12
     confidence: Probability = 0.99
     seed: Seed = 1
-
-    def __post_init__(self) -> None:
-        if len(self.batches) < 2:
-            raise ParameterError(
-                f"batches is {self.batches}; it must hold 2 numbers or more: a line is fitted."
-            )
-        gradients(self.distributions)
 
     @property
     def settings(self) -> tuple[Gradients, ...]:

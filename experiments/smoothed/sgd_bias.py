@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
@@ -63,10 +63,6 @@ class Config:
     draws: Some[Count] = (PUBLISHED_DRAWS, 10**7)
     estimates: Count = 8
     seed: Seed = 3
-
-    def __post_init__(self) -> None:
-        if self.drawn > self.records:
-            raise ParameterError(f"drawn is {self.drawn}; it must be from 1 to {self.records}.")
 
 
 @experiment(

@@ -42,9 +42,6 @@ class Config:
     confidence: Probability = 0.99
     seed: Seed = 7
 
-    def __post_init__(self) -> None:
-        gradients((self.distribution,))
-
 
 @experiment(
     "smoothed-sgd-estimates",
