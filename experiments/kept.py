@@ -271,7 +271,6 @@ def record_of(entry: Entry) -> dict[str, Any]:
         "versions": entry.versions,
         "data": outcome.data,
         "generated": outcome.generated,
-        "findings": list(outcome.findings),
         "comparisons": [asdict(comparison) for comparison in outcome.comparisons],
         "tables": {
             name: {
@@ -317,5 +316,4 @@ def _outcome(record: dict[str, Any]) -> Outcome:
         for name, part in record["tables"].items()
     }
     comparisons = tuple(Comparison(**fields) for fields in record["comparisons"])
-    findings = tuple(record["findings"])
-    return Outcome(tables, findings, comparisons, record["data"], record["generated"])
+    return Outcome(tables, comparisons, record["data"], record["generated"])

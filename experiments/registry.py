@@ -111,18 +111,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run yields: tables by name, findings in plain sentences, and the paper beside us.
+    """What a run yields: tables by name, and the paper beside us.
 
     Attributes:
         tables: by name.
-        findings: plain sentences.
         comparisons: kept only where the run has the paper's own parameters.
         data: where the data come from, as a phrase such as "MovieLens 1M"; empty if none are read.
         generated: whether they are made up by us in the format of such data; the picture says so.
     """
 
     tables: Mapping[str, Table]
-    findings: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     data: str = ""
     generated: bool = False

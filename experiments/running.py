@@ -27,7 +27,7 @@ class Run:
 
     Attributes:
         entry: what the report says of it: also when, how long and from which code.
-        outcome: tables, findings, and the paper beside them; verdicts only at the paper's own
+        outcome: tables, and the paper beside them; verdicts only at the paper's own
             parameters.
     """
 
@@ -60,8 +60,7 @@ class Run:
         drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks, kinds=["png"])
         picture = b64encode(drawn_as["png"]).decode()
         title = escape(self.experiment.title, quote=True)
-        judged = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.outcome.comparisons]
-        said = [*self.outcome.findings, *judged]
+        said = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.outcome.comparisons]
         items = "".join(f"<li>{escape(line)}</li>" for line in said)
         image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'
         return f"<div>{image}<ul>{items}</ul></div>"

@@ -61,7 +61,7 @@ def run(config: Config) -> Outcome:
 
 
 def to_outcome(results: Results) -> Outcome:
-    """Return the tables and findings of a run's results."""
+    """Return the tables of a run's results."""
     times = [record for benchmark in results["benchmarks"] for record in benchmark["records"]]
     growth = [
         {"benchmark": benchmark["name"], "title": benchmark["title"], "axis": benchmark["axis"]}
@@ -72,17 +72,18 @@ def to_outcome(results: Results) -> Outcome:
     tables = {
         "times": Table.of(
             "One row for each contender at each size: alternating turns in fresh processes, one "
-            "thread; ratio to the first contender of the benchmark, median and quartiles.",
+            "thread; ratio to the first contender of the benchmark, median and quartiles. "
+            + _agreement(results),
             times,
         ),
         "growth": Table.of("Seconds = constant times size^slope, fitted over all sizes.", growth),
     }
     where = results["machine"]
-    first = (
+    machine = (
         f"{where['processor']}, {where['cores']} logical processors, {where['memory_gib']} GiB; "
-        f"load {where['load_before']} before, {where['load_after']} after; {results['date']}."
+        f"load {where['load_before']} before, {where['load_after']} after; {results['date']}"
     )
-    return Outcome(tables, (first, _agreement(results)))
+    return Outcome(tables, data=machine)
 
 
 @run.figure

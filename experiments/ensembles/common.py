@@ -100,9 +100,3 @@ def places(axes: Axes, values: Sequence[float]) -> None:
     axes.set_xticks(list(values), [f"{value:g}" for value in values])
     axes.set_xticks([], minor=True)
     axes.set_xlim(min(values) / 1.25, max(values) * 1.25)
-
-
-def with_error(row: Mapping[str, Any]) -> str:
-    """Return "mean (standard error)" of a record's accuracy."""
-    error = row["standard_error"]
-    return f"{row['accuracy']:.3f}" + ("" if error is None else f" ({error:.4f})")

@@ -31,7 +31,6 @@ from experiments.ensembles.common import (
     measured,
     places,
     room,
-    with_error,
 )
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
@@ -225,7 +224,7 @@ def run(config: Config) -> Outcome:
         ),
         "methods": meanings(PRIVATE | PLAIN),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables)
 
 
 def _rows(
@@ -242,28 +241,6 @@ def _rows(
             "spent_epsilon": way.epsilon,
             "spent_delta": way.delta,
         }
-
-
-def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
-    totals = tables["totals"]
-    for dataset in totals.distinct("dataset"):
-        named = TITLES[dataset]
-        for data in totals.distinct("teachers_see"):
-            some = totals.select(dataset=dataset, teachers_see=data)
-            first = some.records[0]
-            ahead = []
-            for asked in some.distinct("labels"):
-                at = {row["method"]: row for row in some.select(labels=asked).records}
-                rivals = max(at[name]["accuracy"] for name in ("gnmax", "ladder"))
-                if at["private-majority"]["accuracy"] > rivals:
-                    ahead.append(asked)
-            where = f"at Q = {', '.join(map(str, ahead))}" if ahead else "at no Q"
-            yield (
-                f"{named}, teachers that see {data}, total epsilon = "
-                f"{first['spent_epsilon']:.4f}: the majority of the private teachers, "
-                f"{with_error(first)} for any number of labels, is ahead of GNMax and the ladder "
-                f"on plain teachers {where}."
-            )
 
 
 @run.figure

@@ -6,7 +6,7 @@ One replaced image changes one teacher, hence one vote: the label is private in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 from itertools import product
@@ -328,9 +328,8 @@ def run_labels(config: LabelsConfig) -> Outcome:
                 )
             ],
         )
-    findings = tuple(text for table in tables.values() for text in _findings_of_labels(table))
     tables |= {"teachers": _teachers(polls), "methods": meanings(MEANING)}
-    return Outcome(tables, findings, data=NAME)
+    return Outcome(tables, data=NAME)
 
 
 def _at_one_budget(
@@ -385,20 +384,6 @@ def _teachers(polls: list[dict[str, Cell]]) -> Table:
         "first class leads by 2 votes at most; means over the splits.",
         polls,
     )
-
-
-def _findings_of_labels(accuracy: Table) -> Iterator[str]:
-    for voters, epsilon in accuracy.distinct("voters", "total_epsilon"):
-        part = accuracy.select(voters=voters, total_epsilon=epsilon)
-        first: dict[str, list[int]] = {}
-        for labels in part.distinct("labels"):
-            at = {row["method"]: row["accuracy"] for row in part.select(labels=labels).records}
-            best = max((m for m in at if m != "plurality"), key=at.__getitem__)
-            first.setdefault(best, []).append(labels)
-        told = "; ".join(
-            f"{method} at Q = {', '.join(map(str, asked))}" for method, asked in first.items()
-        )
-        yield f"K = {voters}, total epsilon = {epsilon:g}: the most accurate is {told}."
 
 
 def plot(outcome: Outcome) -> Figure:

@@ -282,7 +282,7 @@ def run(config: Config) -> Outcome:
             [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers],
         ),
     }
-    return Outcome(tables, tuple(_findings(tables["accuracy"])), data=NAME)
+    return Outcome(tables, data=NAME)
 
 
 def _rows(
@@ -324,24 +324,6 @@ def _classifier(word: str, models: list[Fitted]) -> dict[str, Cell]:
         "asked": len(models[0].labels),
         "sensitivity": models[0].sensitivity,
     }
-
-
-def _findings(accuracy: Table) -> Iterator[str]:
-    within = [row for row in accuracy.records if row["within_budget"]]
-    cases: dict[tuple[str, str, float, int], dict[str, dict[str, Cell]]] = {}
-    for row in within:
-        key = (row["digits"], row["voters"], row["epsilon"], row["m"])
-        cases.setdefault(key, {})[row["method"]] = row
-    best: dict[str, int] = {}
-    for at in cases.values():
-        # What is equal, up to rounding, is told by the first name.
-        first = max(at, key=lambda method: round(float(str(at[method]["accuracy"])), 9))
-        best[first] = best.get(first, 0) + 1
-    told = ", ".join(f"{method} {count}" for method, count in best.items())
-    yield (
-        f"Most accurate within m epsilon, of {len(cases)} cases: {told}. Who can choose what a "
-        "voter spends needs no vote: one voter at m epsilon is to be held against every ensemble."
-    )
 
 
 @run.figure

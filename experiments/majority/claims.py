@@ -276,7 +276,7 @@ def run(config: Config) -> Outcome:
     )
     judged = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
     comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in judged.items())
-    return Outcome({"claims": table}, (), comparisons)
+    return Outcome({"claims": table}, comparisons)
 
 
 @run.figure

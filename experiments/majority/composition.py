@@ -164,7 +164,7 @@ def run(config: Config) -> Outcome:
     }
     printed = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, (), of_totals(tables["totals"]), data=data)
+    return Outcome(tables, of_totals(tables["totals"]), data=data)
 
 
 def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell]:

@@ -100,7 +100,7 @@ def run(config: Config) -> Outcome:
             records,
         )
     }
-    return Outcome(tables, tuple(_findings(tables["programs"])), tuple(_comparisons(records)))
+    return Outcome(tables, tuple(_comparisons(records)))
 
 
 def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cell]:
@@ -156,17 +156,6 @@ def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
             more_if="a smaller set has the same optimum, to 1e-9, and its gamma is feasible",
             name=f"lemma 5.1, {words}",
         )
-
-
-def _findings(table: Table) -> Iterator[str]:
-    for case, words in _PLACES.items():
-        part = table.select(case=case).records
-        apart = max(part, key=lambda record: record["gamma_difference"], default=None)
-        if apart and apart["gamma_difference"] > 1e-6:
-            yield (
-                f"{words}: the optimal gamma need not be unique: the two solutions at K = "
-                f"{apart['K']}, m = {apart['m']:g} differ by {short(apart['gamma_difference'])}."
-            )
 
 
 @run.figure

@@ -41,7 +41,7 @@ def run(config: Voters) -> Outcome:
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, (), of_noise_functions(config, tables))
+    return Outcome(tables, of_noise_functions(config, tables))
 
 
 def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:

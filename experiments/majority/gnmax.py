@@ -152,7 +152,7 @@ def run(config: Config) -> Outcome:
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, _findings(config, noises), of_gnmax(tables), data=data)
+    return Outcome(tables, of_gnmax(tables), data=data)
 
 
 def _record(
@@ -214,17 +214,6 @@ def _printed(config: Config) -> dict[str, Cell]:
         "theorem": noisy_max.data_dependent_rdp([ones, zeros], sigma, order),
         "gaussian": noisy_max.gaussian_rdp(sigma, order),
     }
-
-
-def _findings(config: Config, noises: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(
-        f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f}, least at lambda = "
-        f"{at['order']:.2f}, cost epsilon = {at['counts_epsilon']:.4f} of {at['epsilon']}, and "
-        f"the label of K = {config.voters} voters {at['label_epsilon']:.4f}; sigma = "
-        f"{at['label_sigma']:.2f} is enough, and raises the probability of the majority on "
-        f"unanimous votes from {at['unanimous_right']:.3f} to {at['unanimous_right_label']:.3f}."
-        for at in noises
-    )
 
 
 def as_printed(

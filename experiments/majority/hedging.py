@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -123,7 +123,7 @@ def run(config: Config) -> Outcome:
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, tuple(_findings(config, tables["errors"])))
+    return Outcome(tables)
 
 
 def _designs(
@@ -136,16 +136,6 @@ def _designs(
         WORST: dpopt.design(replace(setting, objective="worst-case", prior=PAPER_PRIOR)),
         REGRET: hedged,
     }
-
-
-def _findings(config: Config, errors: Table) -> Iterator[str]:
-    for curve in (REGRET, *map(_named, config.priors)):
-        part = errors.select(curve=curve)
-        listed = ", ".join(
-            f"{max(part.select(K=k, m=m, Delta=shift).column('regret')):.3g}"
-            for k, m, shift in _cases(part)
-        )
-        yield f"Largest regret {curve}, by case of the table: {listed}."
 
 
 def _cases(errors: Table) -> list[tuple[Any, ...]]:

@@ -108,9 +108,7 @@ def run(config: Config) -> Outcome:
         holds=not over,
         name=QUERIES,
     )
-    text = "Two labels, K = {voters}, m = {m}, epsilon = {epsilon:g}, {way}: error {error:.4f}."
-    findings = tuple(text.format(**row) for row in pairs.records)
-    return Outcome({"errors": table}, findings, (judged,) if pairs.rows else ())
+    return Outcome({"errors": table}, (judged,) if pairs.rows else ())
 
 
 class Answers:

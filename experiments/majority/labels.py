@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -134,7 +134,7 @@ def run(config: Config) -> Outcome:
             ballots,
         ),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables)
 
 
 def _of_voters(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
@@ -255,49 +255,6 @@ def _largest(
         return least
     root = float(brentq(excess, low, high, xtol=_WIDTH / 2))
     return max(least, math.exp(root - _WIDTH / 2))
-
-
-def _findings(tables: dict[str, Table]) -> Iterator[str]:
-    voters, ballots = tables["voters"], tables["ballots"]
-    ours = voters.select(way=CURVE)
-    none = [row["labels"] for row in ours.records if row["error"] <= _NOTHING]
-    if none:
-        where = _where(none, ours.column("labels"))
-        yield f"Private voters: under a curve a label is the majority itself, no error, {where}."
-    for rival in (EXACT, GENERAL, EQUAL):
-        yield f"Private voters, {_beside(voters, 'error', rival)}"
-    for rival in (GNMAX, GNMAX_LABEL, EXPONENTIAL, EQUAL):
-        yield f"Plain ballots, {_beside(ballots, 'regret', rival)}"
-
-
-def _beside(table: Table, name: str, rival: str) -> str:
-    """Say where the design under a curve has less of a number than a rival, and where more."""
-    labels = table.select(way=CURVE).column("labels")
-    columns = (table.select(way=way).column(name) for way in (CURVE, rival))
-    pairs = dict(zip(labels, zip(*columns, strict=True), strict=True))
-    room = {k: max(_NOTHING, _SAME * max(pair)) for k, pair in pairs.items()}
-    less = [k for k, (ours, other) in pairs.items() if ours < other - room[k]]
-    more = [k for k, (ours, other) in pairs.items() if ours > other + room[k]]
-    said = []
-    for word, places in (("less", less), ("more", more)):
-        if places:
-            k = max(places, key=lambda k: abs(pairs[k][0] - pairs[k][1]))
-            beside = "{:.4g} against {:.4g}".format(*pairs[k])
-            at = f" at k = {k}" if len(places) > 1 else ""
-            said.append(f"{word} {_where(places, labels)} ({beside}{at})")
-    return f"{name} under a curve against {rival}: {', '.join(said) or 'the same at every k'}."
-
-
-def _where(places: Sequence[int], labels: Sequence[int]) -> str:
-    """Return which of the numbers of labels these are: "from k = 20 on"."""
-    first, last = places[0], places[-1]
-    if len(places) == len(labels):
-        return "at every k"
-    if len(places) > 1 and [k for k in labels if k >= first] == list(places):
-        return f"from k = {first} on"
-    if len(places) > 1 and [k for k in labels if k <= last] == list(places):
-        return f"up to k = {last}"
-    return f"at k = {', '.join(map(str, places))}"
 
 
 @run.figure

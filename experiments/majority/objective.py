@@ -127,7 +127,7 @@ def run(config: Config) -> Outcome:
             losses,
         ),
     }
-    return Outcome(tables, tuple(_findings(tables)), tuple(_comparisons(tables)))
+    return Outcome(tables, tuple(_comparisons(tables)))
 
 
 def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Floats:
@@ -275,22 +275,6 @@ def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
             rule=STABLER,
             name="algorithm 4, stability",
         )
-
-
-def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
-    weights = tables["weights"].records
-    worst = max(weights, key=lambda row: row["largest_error_5"])
-    bias = max(weights, key=lambda row: abs(row["grid_error"]))
-    yield (
-        "The integral needs no sampling: for independent p_i the mean of a Poisson binomial pmf is "
-        "Binomial(K, mean of p_i), here Binomial(K, 3/4)."
-    )
-    yield (
-        f"The largest relative error of a sampled weight is {short(worst['largest_error_5'])} (K = "
-        f"{worst['K']}, l = {worst['l']}); up to {short(abs(bias['grid_error']))} of it (K = "
-        f"{bias['K']}, l = {bias['l']}) is the grid's, whose mean lies below 3/4, and no number of "
-        "draws removes it."
-    )
 
 
 # Losses below the precision of a solution are drawn here.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any
@@ -129,7 +129,7 @@ def run(config: Config) -> Outcome:
         ),
         "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
     }
-    return Outcome(tables, tuple(_findings(config, tables["errors"])), of_priors(tables["errors"]))
+    return Outcome(tables, of_priors(tables["errors"]))
 
 
 def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None) -> dpopt.Design:
@@ -160,18 +160,6 @@ def upper_half(prior: str) -> majority.Prior:
     if lowest >= 1.0:
         return majority.PointPrior((1.0,))
     return majority.UniformPrior(((lowest, 1.0),))
-
-
-def _findings(config: Config, errors: Table) -> Iterator[str]:
-    ours = config.curves[0][0]
-    for m, actual in product(errors.distinct("m"), config.actual):
-        part = errors.select(m=m, actual=actual)
-        at = dict(zip(part.column("curve"), part.column("error"), strict=True))
-        if at[ours] > at.get(SUBSAMPLING, np.inf):
-            yield (
-                f"m = {m}, p ~ {actual}: our gamma for p ~ {ours.removeprefix(_OURS)} loses to "
-                f"subsampling, {at[ours]:.3g} against {at[SUBSAMPLING]:.3g}."
-            )
 
 
 def of_priors(errors: Table) -> tuple[Comparison, ...]:

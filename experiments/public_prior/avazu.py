@@ -23,7 +23,7 @@ from experiments.public_prior.common import (
     scratch,
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import not_comparable, numbers, short
+from experiments.verdicts import not_comparable, numbers
 
 _PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
 
@@ -130,7 +130,6 @@ def run(config: Config) -> Outcome:
     generated = config.path is None
     return Outcome(
         tables,
-        tuple(_findings(config, clicks, tables)),
         of_avazu(tables["summary"], other=_other(config, clicks)),
         data="generated data in the format of Avazu" if generated else source,
         generated=generated,
@@ -201,24 +200,6 @@ def _compared(rows: list[dict[str, Any]]) -> dict[str, Cell]:
         "improvement": float(won.mean()) if won.size else None,
         "loss": float(lost.mean()) if lost.size else None,
     }
-
-
-def _findings(config: Config, clicks: Clicks, tables: dict[str, Table]) -> list[str]:
-    found = [f"{clicks.rows} rows, {clicks.frame.height} clicks."]
-    if config.path is None:
-        found.append("The data are generated: no number here is one of Avazu.")
-    for row in tables["summary"].records[:-1]:
-        if not row["cases"]:
-            found.append(f"Epsilon {row['epsilon']}: no subcategory has enough users.")
-            continue
-        words = [f"{row['cases']} cases, Algorithm 1 wins {100 * row['wins']:.1f} %"]
-        words += [
-            f"mean {name} {short(row[name])}"
-            for name in ("improvement", "loss")
-            if row[name] is not None
-        ]
-        found.append(f"Epsilon {row['epsilon']}: {', '.join(words)}.")
-    return found
 
 
 def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:

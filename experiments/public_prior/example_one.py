@@ -104,28 +104,12 @@ def run(config: Config) -> Outcome:
         "curves": Table.of("TV(p, pK) for each click rate p on site A.", curves),
     }
     compared = of_example(tables["numbers"], own=config.printed)
-    return Outcome(tables, tuple(_findings(config, tables["numbers"])), compared)
+    return Outcome(tables, compared)
 
 
 def _realised(prior: np.ndarray, rates: np.ndarray, epsilon: float) -> list[float]:
     pmfs = np.column_stack([rates, 1 - rates])
     return distances("minimax", prior, pmfs, epsilon).tolist()
-
-
-def _findings(config: Config, numbers: Table) -> list[str]:
-    found = [
-        f"{_PRIORS[row['prior']][0].capitalize()}: printed for the paper's example "
-        f"{row['printed']}; TV(p, pK) is {short(row['realised'])}, Gamma_TV "
-        f"{row['worst_case']:.4f}."
-        for row in numbers.records
-    ]
-    cut = all(str(row["realised"]).startswith(str(row["printed"])) for row in numbers.records)
-    if config.printed and cut:
-        found.append(
-            "What the paper prints as Gamma_TV is the distance realised for this user, cut off "
-            "after the last printed digit."
-        )
-    return found
 
 
 def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:

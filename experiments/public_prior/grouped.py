@@ -60,22 +60,6 @@ def measured(
     return rows
 
 
-def seen(table: Table, plural: str) -> list[str]:
-    """Return where no prior is needed, in words."""
-    found = []
-    epsilons = table.distinct("epsilon")
-    for epsilon in epsilons:
-        part = table.select(epsilon=epsilon)
-        uniform, minimax = (part.select(method=m).column("largest") for m in ("uniform", "minimax"))
-        ahead = sum(a < b for a, b in zip(uniform, minimax, strict=True))
-        where = f" at epsilon = {epsilon:g}" if len(epsilons) > 1 else ""
-        found.append(
-            "Randomised response, which needs no public prior and does not keep it, has a smaller "
-            f"largest TV than Algorithm 1 in {ahead} of {len(minimax)} {plural}{where}."
-        )
-    return found
-
-
 def of_bound(table: Table, column: str) -> Comparison:
     """Compare the largest distances of Algorithm 1 with theorem 1, whatever the data are."""
     rows = [row for row in table.records if row["method"] == "minimax"]

@@ -116,7 +116,6 @@ def run(config: Config) -> Outcome:
     }
     return Outcome(
         tables,
-        tuple(_findings(tables)),
         of_kernels(tables),
         data="priors and users drawn from Dirichlet distributions",
         generated=True,
@@ -168,28 +167,6 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
             }
         )
     return rows
-
-
-def _findings(tables: dict[str, Table]) -> list[str]:
-    found = []
-    rows = tables["distances"].records
-    means = {(r["categories"], r["epsilon"], r["method"]): r["mean"] for r in rows}
-    settings = dict.fromkeys(key[:2] for key in means)
-    for method in ("leximin", "population", "mollifier-kl"):
-        below = sum(means[*key, method] < means[*key, "minimax"] for key in settings)
-        found.append(
-            f"Held out, {method} is below Algorithm 1 in mean in {below} of {len(settings)} "
-            "settings."
-        )
-    worst = {(r["categories"], r["epsilon"], r["method"]): r["worst_case"] for r in rows}
-    above = sum(worst[*key, "mollifier-kl"] > worst[*key, "minimax"] for key in settings)
-    found.append(
-        f"The mollifier's worst case is above Algorithm 1's in {above} of {len(settings)} settings."
-    )
-    errors = [row["invariance"] for row in tables["sizes"].records]
-    largest = max(tables["sizes"].column("categories"))
-    found.append(f"Up to n = {largest:,}, qK = q holds within {max(errors):.1e}, relative.")
-    return found
 
 
 def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:

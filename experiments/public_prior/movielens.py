@@ -15,7 +15,7 @@ from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import STRICT, Count, Seed, Several, Some
 from experiments.public_prior.common import PAPER, Epsilon, scratch
-from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
+from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
@@ -88,11 +88,8 @@ def run(config: Config) -> Outcome:
         rows,
     )
     generated = config.path is None
-    findings = ["The data are generated: no number here is one of MovieLens."] if generated else []
-    findings += seen(table, "age groups")
     return Outcome(
         {"distances": table},
-        tuple(findings),
         of_movielens(table, other=_other(config, users)),
         data="generated data in the format of MovieLens 1M" if generated else source,
         generated=generated,

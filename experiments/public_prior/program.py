@@ -136,9 +136,7 @@ def run(config: Config) -> Outcome:
         ),
         "curves": Table.of("Gamma_TV at the most categories, against epsilon.", curves),
     }
-    return Outcome(
-        tables, tuple(_findings(config, tables["settings"])), of_program(tables["settings"])
-    )
+    return Outcome(tables, of_program(tables["settings"]))
 
 
 def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]]:
@@ -272,29 +270,6 @@ def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[
         [ratio * first / d, *(mass / d for mass in masses[1:])],
         *([first / d, *(m * entry for entry in row)] for row in block),
     ]
-
-
-def _findings(config: Config, table: Table) -> list[str]:
-    rows, found = table.records, []
-    second = [abs(row["second"] - row["gamma"]) for row in rows if row["second"] is not None]
-    if second:
-        found.append(
-            f"{config.second} is within {max(second):.1e} of Gamma_TV in {len(second)} settings."
-        )
-    unlike = [row for row in rows if row["kernels_apart"] > _TOLERANCE]
-    if unlike:
-        far = max(unlike, key=lambda row: row["kernels_apart"])
-        found.append(
-            f"The optimal kernel is not unique: in {len(unlike)} of {len(rows)} settings the "
-            f"program has another one than Algorithm 1, {short(far['kernels_apart'])} apart in an "
-            f"entry at n = {far['categories']}, {far['prior']} prior, epsilon = {far['epsilon']:g}."
-        )
-    drift = max(row["drift"] for row in rows)
-    found.append(
-        "The integers that are drawn from are proved private in every setting; qK is within "
-        f"{drift:.1e} of q in total variation."
-    )
-    return found
 
 
 def of_program(table: Table) -> tuple[Comparison, ...]:

@@ -114,7 +114,7 @@ def run(config: Config) -> Outcome:
         rows,
     )
     compared = of_synthetic(table.select(epsilon=config.epsilon[0]))
-    return Outcome({"divergences": table}, tuple(_findings(config, table)), compared)
+    return Outcome({"divergences": table}, compared)
 
 
 def _released(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
@@ -148,35 +148,6 @@ def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[st
         for m, method in enumerate(_SHOWN)
         for k, first in enumerate(config.first)
     ]
-
-
-def _findings(config: Config, table: Table) -> list[str]:
-    found = [_near(table.select(epsilon=epsilon)) for epsilon in config.epsilon]
-    if len(found) == 1:
-        return found
-    return [f"Epsilon {e:g}: {words}" for e, words in zip(config.epsilon, found, strict=True)]
-
-
-def _near(table: Table) -> str:
-    largest, most = (
-        max(
-            abs(a - b)
-            for a, b in zip(
-                table.select(method=method).column("tv"),
-                table.select(method=other).column("tv"),
-                strict=True,
-            )
-        )
-        for method, other in (("leximin", "minimax"), ("mollifier-kl", "mollifier-tv"))
-    )
-    return (
-        f"Mean TV: leximin and Algorithm 1 differ by at most {short(largest)}; the KL mollifier "
-        + (
-            "attains the least that the TV mollifier has."
-            if most < _TOLERANCE
-            else f"differs from the TV mollifier by at most {short(most)}."
-        )
-    )
 
 
 def of_synthetic(table: Table) -> tuple[Comparison, ...]:

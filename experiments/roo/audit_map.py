@@ -92,7 +92,7 @@ def run(config: Config) -> Outcome:
         "worst": Table.of("The largest excess factor of each rule for each k.", worst),
         "audits": audits,
     }
-    return Outcome(tables, (), (*of_theorem_2(audits), repaired_theorem_2(audits)))
+    return Outcome(tables, (*of_theorem_2(audits), repaired_theorem_2(audits)))
 
 
 def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noqa: ANN401

@@ -109,7 +109,7 @@ def run(config: Config) -> Outcome:
         for n in config.grid
     ]
     bounds = Table.of("Total variation of each sampler, or its bound.", rows)
-    return Outcome({"bounds": bounds}, (), of_bounds(bounds))
+    return Outcome({"bounds": bounds}, of_bounds(bounds))
 
 
 def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:

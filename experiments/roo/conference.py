@@ -128,7 +128,7 @@ def run(config: Config) -> Outcome:
         "pmfs": Table.of("Figure 2: P, and the exact distribution of the released category.", pmfs),
         "accuracy": Table.of("Figure 3: total variation for each epsilon.", rows),
     }
-    return Outcome(tables, (), of_conference(tables))
+    return Outcome(tables, of_conference(tables))
 
 
 def _record(config: Config, epsilon: float) -> dict[str, Cell]:

@@ -108,7 +108,7 @@ def run(config: Config) -> Outcome:
         "audits": Table.of("Exact audit of each rule.", audits),
         "shapes": Table.of("The obscuring probabilities q_m.", shapes),
     }
-    return Outcome(tables, (), of_obscuring(tables))
+    return Outcome(tables, of_obscuring(tables))
 
 
 def _named(sampler: Design) -> dict[str, Cell]:

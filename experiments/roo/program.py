@@ -111,7 +111,7 @@ def run(config: Config) -> Outcome:
             "Differences up to this tolerance count as zero.", [{"tolerance": config.tolerance}]
         ),
     }
-    return Outcome(tables, (), of_programs(tables))
+    return Outcome(tables, of_programs(tables))
 
 
 def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:

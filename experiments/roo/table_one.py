@@ -88,7 +88,7 @@ def run(config: Config) -> Outcome:
         ),
         "records": Table.of("Records that each method needs to be alpha-accurate.", sizes),
     }
-    return Outcome(tables, (), of_table_one(tables))
+    return Outcome(tables, of_table_one(tables))
 
 
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:

@@ -101,7 +101,7 @@ def run(config: Config) -> Outcome:
         "the simplex.",
         rows,
     )
-    return Outcome({"utility": table}, (), of_utility(table))
+    return Outcome({"utility": table}, of_utility(table))
 
 
 def _records(

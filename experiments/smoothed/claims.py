@@ -90,7 +90,7 @@ def run(config: Config) -> Outcome:
         ),
     }
     of_bounds = (_of_remark(remark), _of_theorem(theorem))
-    return Outcome(tables, (), (*of_bounds, *_of_lemmas(*lemmas)))
+    return Outcome(tables, (*of_bounds, *_of_lemmas(*lemmas)))
 
 
 def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:

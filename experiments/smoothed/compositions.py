@@ -107,7 +107,6 @@ def run(config: Config) -> Outcome:
     tables["fits"] = Table.of("log10 of smoothed delta = a + b n.", fits)
     return Outcome(
         tables,
-        _beside(tables["smoothed"]),
         _comparisons(config, tables),
         data=", ".join(path for path in (config.units, config.votes) if path) or COUNTED,
     )
@@ -145,21 +144,6 @@ def _line(curve: Table) -> dict[str, float | None]:
     flat = bool(np.ptp(values) == 0.0)
     square = 1.0 if flat else float(np.corrcoef(sizes, values)[0, 1] ** 2)
     return {"a": float(start), "b": float(slope), "r_squared": square}
-
-
-def _beside(table: Table) -> tuple[str, ...]:
-    """Say how many deltas of the sets that are not drawn are those of the first panel."""
-    findings, first = [], table.column("setting")[0]
-    drawn = table.select(setting=first).column("log10_delta")
-    for title in table.select(panel=False).distinct("setting"):
-        rows = table.select(setting=title)
-        pairs = list(zip(rows.column("log10_delta"), drawn, strict=True))
-        findings.append(
-            f"Over {title} smoothed delta is the same double as over {first} in "
-            f"{sum(a == b for a, b in pairs)} of {len(pairs)} settings; the maximum has all "
-            f"records from one distribution in {sum(rows.column('pure'))}."
-        )
-    return tuple(findings)
 
 
 def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, ...]:

@@ -66,7 +66,7 @@ def run(config: Config) -> Outcome:
     table = Table.of(
         "delta(x) and the adversary's utility, as decimal logarithms, and 1/n.", records
     )
-    return Outcome({"elections": table}, (), _comparisons(table), data=config.votes or COUNTED)
+    return Outcome({"elections": table}, _comparisons(table), data=config.votes or COUNTED)
 
 
 def _record(election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:

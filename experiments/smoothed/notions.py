@@ -126,7 +126,7 @@ def run(config: Config) -> Outcome:
         "table_1_without_noise": Table.of(noiseless, plain),
         "tables_2_3": Table.of(three, notions),
     }
-    return Outcome(tables, (), _comparisons(noisy, plain, notions), data=COUNTED)
+    return Outcome(tables, _comparisons(noisy, plain, notions), data=COUNTED)
 
 
 def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Any]:

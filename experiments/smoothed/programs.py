@@ -66,7 +66,7 @@ def run(config: Config) -> Outcome:
         ),
         "tolerance": Table.of("Differences up to it are none.", [{"tolerance": config.tolerance}]),
     }
-    return Outcome(tables, (), _comparisons(tables))
+    return Outcome(tables, _comparisons(tables))
 
 
 def _differences(records: int, epsilon: float, shares: tuple[float, ...]) -> dict[str, float]:

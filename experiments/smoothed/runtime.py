@@ -98,7 +98,7 @@ def run(config: Config) -> Outcome:
             degrees,
         ),
     }
-    return Outcome(tables, (), _comparisons(costs, degrees))
+    return Outcome(tables, _comparisons(costs, degrees))
 
 
 def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:

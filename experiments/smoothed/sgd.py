@@ -125,7 +125,6 @@ def run(config: Config) -> Outcome:
     }
     return Outcome(
         tables,
-        tuple(_findings(largest)),
         (_comparison(config, fits),),
         data="gradients sampled from the distributions",
         generated=True,
@@ -186,22 +185,6 @@ def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
         why="we chose the databases and epsilons, and a few sizes do not separate the two fits",
         name="exponential in n, SGD",
     )
-
-
-def _findings(largest: list[dict[str, Any]]) -> list[str]:
-    findings = [
-        f"The largest average is at an end of the grid of compositions in "
-        f"{sum(row['pure'] for row in largest)} of {len(largest)} cases; compositions between "
-        "those of the grid are not evaluated."
-    ]
-    skewed = [row["epsilon"] for row in largest if row["share_of_largest"] > 1 / 3]
-    if skewed:
-        findings.append(
-            f"In {len(skewed)} cases, at epsilon = "
-            f"{', '.join(f'{epsilon:g}' for epsilon in sorted(set(skewed)))}, one database carries "
-            "more than a third of the average: the band understates the uncertainty there."
-        )
-    return findings
 
 
 FIGURE_2 = ("gaussian:0,0.12 gaussian:0.2,0.12",)

@@ -115,11 +115,6 @@ def run(config: Config) -> Outcome:
                     {"database": name, "epsilon": epsilon, "draws": draws, "delta": delta}
                     | {key: end / delta if delta > 0.0 else None for key, end in ends.items()}
                 )
-    missed = [row for row in neighbours if row["delta"] > row["heuristic"] * (1 + _ROUNDING)]
-    findings = (
-        "The two heuristic neighbours miss delta on: "
-        f"{', '.join(dict.fromkeys(row['database'] for row in missed)) or 'none'}.",
-    )
     tables = {
         "estimates": Table.of(
             "Monte Carlo estimates of delta over its exact value: mean and range.", estimates
@@ -131,7 +126,6 @@ def run(config: Config) -> Outcome:
     }
     return Outcome(
         tables,
-        findings,
         _comparisons(config, estimates, neighbours),
         data="gradients sampled from distributions, or by a formula",
         generated=True,

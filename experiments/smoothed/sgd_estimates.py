@@ -108,7 +108,6 @@ def run(config: Config) -> Outcome:
     )
     return Outcome(
         {"estimates": table},
-        (),
         (comparison,),
         data="gradients sampled from the distribution",
         generated=True,

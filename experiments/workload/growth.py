@@ -17,7 +17,6 @@ from dpopt.local.subsets import best_subset
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import short
 from experiments.workload.baselines import variances
 from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
 
@@ -75,7 +74,7 @@ def run(config: Config) -> Outcome:
         "mechanisms in use; categories uniform.",
         records,
     )
-    return Outcome({"growth": table}, tuple(_findings(config, table)))
+    return Outcome({"growth": table})
 
 
 def _record(config: Config, workload: str, n: int, variance: float) -> dict[str, Cell]:
@@ -92,28 +91,6 @@ def _record(config: Config, workload: str, n: int, variance: float) -> dict[str,
         "best_in_use": used,
         "variance_in_use": others[used],
     }
-
-
-def _findings(config: Config, table: Table) -> list[str]:
-    rows = table.select(workload=config.workload).records
-    found = []
-    for proof in dict.fromkeys(row["bound_proved_by"] for row in rows):
-        part = [row for row in rows if row["bound_proved_by"] == proof]
-        sizes = ", ".join(str(row["categories"]) for row in part)
-        start = f"{config.workload}, n = {sizes}: the bound is by {proof}"
-        known = [row["variance"] / row["bound"] - 1 for row in part if row["bound"] is not None]
-        if known:
-            missing = max(known)
-            most = "within 1e-5" if missing < 1e-5 else f"at most {missing:.2%} off"
-            found.append(f"{start}, and the variance {most}.")
-        else:
-            found.append(f"{start}, which proves none.")
-    last = rows[-1]
-    found.append(
-        f"{config.workload}, n = {last['categories']}: {last['best_in_use']}, the best in use, has "
-        f"{short(last['variance_in_use'] / last['variance'])} times the variance."
-    )
-    return found
 
 
 @run.figure

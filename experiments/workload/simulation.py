@@ -17,7 +17,6 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
-from experiments.verdicts import short
 from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 Counts = npt.NDArray[np.int64]
@@ -130,7 +129,6 @@ def run(config: Config) -> Outcome:
     )
     return Outcome(
         {"variances": table},
-        tuple(_findings(table)),
         data="US presidential election of 2020, certified counts by state; a made distribution"
         if config.votes is None
         else f"{config.votes}; a made distribution",
@@ -159,20 +157,6 @@ def _squares(
     for pmf, people in zip(pmfs, histogram, strict=True):
         outputs += rng.multinomial(people, pmf / pmf.sum(), size=runs)
     return np.sum((outputs @ found.decoder.T - truth) ** 2, axis=1)
-
-
-def _findings(table: Table) -> list[str]:
-    found = []
-    for data in table.distinct("data"):
-        part = table.select(data=data)
-        furthest = max(abs(apart) for apart in part.column("errors_apart"))
-        people = ", ".join(f"{n:,}" for n in part.column("people"))
-        within = "within" if furthest <= _ERRORS else "not within"
-        found.append(
-            f"{data}: the mean squared error is {within} {_ERRORS} standard errors of the "
-            f"prediction, {short(furthest)} at most, for N = {people}."
-        )
-    return found
 
 
 @run.figure

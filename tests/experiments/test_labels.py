@@ -25,13 +25,11 @@ from experiments.majority.labels import (
     GNMAX,
     GNMAX_LABEL,
     Config,
-    _beside,
-    _where,
     general_allowance,
     run,
 )
-from experiments.registry import Outcome, Table
-from tests.experiments.comparing import edited, ran
+from experiments.registry import Outcome
+from tests.experiments.comparing import ran
 from tests.oracles import corners, in_floats
 
 SMALL = Config(
@@ -206,32 +204,3 @@ def test_fifteen_ballots(labels: int, total: float, ours: float, noisy: float) -
 
 
 # --- what is said of them ------------------------------------------------------------------------
-
-
-def test_what_is_said_follows_from_the_numbers(outcome: Outcome) -> None:
-    table = outcome.tables["voters"]
-    least, equal = (row_of(outcome, "voters", 20, way)["error"] for way in (CURVE, EQUAL))
-    said = f"less at k = 20 ({least:.4g} against {equal:.4g})."
-    assert _beside(table, "error", EQUAL) == f"error under a curve against equal shares: {said}"
-
-    def worse(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"error": row["error"] + (row["way"] == CURVE)}
-
-    changed: Table = edited(table, worse)
-    assert "more at every k (1 against 0 at k = 1)" in _beside(changed, "error", EQUAL)
-    assert "the same at every k" in _beside(table, "error", CURVE)
-    first, *others = outcome.findings
-    assert first.endswith("no error, up to k = 2.")
-    assert len(others) == 7
-
-
-def test_places_in_words() -> None:
-    labels = [1, 2, 5, 10]
-    words = {
-        (1, 2, 5, 10): "at every k",
-        (5, 10): "from k = 5 on",
-        (1, 2): "up to k = 2",
-        (2, 5): "at k = 2, 5",
-        (10,): "at k = 10",
-    }
-    assert [_where(places, labels) for places in words] == list(words.values())

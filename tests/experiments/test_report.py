@@ -175,7 +175,7 @@ def entry(*verdicts: str, **fields: Any) -> Entry:
     """An entry whose comparisons have these verdicts."""
     said = tuple(Comparison(f"claim {v}", f"ours <{v}>", v, f"proof {v}") for v in verdicts)
     table = Table("A caption.", ("m", "word"), ((1, "short"), (2, None)))
-    outcome = Outcome({"t": table}, ("a finding & more",), said)
+    outcome = Outcome({"t": table}, said)
     return Entry(replace(EXAMPLE, **fields), outcome, 1.25)
 
 
@@ -213,7 +213,6 @@ def test_the_pages_hold_what_the_records_say(folder: Path) -> None:
             parts = comparison["verdict"] in ("refuted", "differs", "sharper")
             assert (comparison["claim"] in index) == parts
             assert not parts or comparison["ours"] in index
-        assert all(finding in words.words for finding in record["findings"])
 
 
 def test_pages_are_in_order_for_those_who_hear_them(folder: Path) -> None:
@@ -466,9 +465,9 @@ def test_the_search_works_from_a_file(browser: Chrome, folder: Path) -> None:
         assert len(found) == len(claims)
         assert all(any(claim in text for text in found) for claim in claims)
     assert sought(browser, "") == []
-    finding = records["prior-example-1"]["findings"][0]
-    words = " ".join(finding.upper().split()[:4])
-    assert any(finding in text for text in sought(browser, words))
+    claim = records["prior-example-1"]["comparisons"][0]["claim"]
+    words = " ".join(claim.upper().split()[:4])
+    assert any(claim in text for text in sought(browser, words))
     assert sought(browser, "nowhere-to-be-found") == []
     status = browser.find_element("css selector", "#search [role=status]")
     assert status.text == "0 found"

@@ -123,9 +123,6 @@ def test_heuristic_neighbours_miss_the_largest_delta_on_two_values(bias: Outcome
             assert row["heuristic"] < 0.01
         if row["database"] in ("formula", "N(0, .12²)"):
             assert row["delta"] == pytest.approx(row["heuristic"], rel=1e-12)
-    (finding,) = bias.findings
-    assert "-127, 128" in finding
-    assert "formula" not in finding
 
 
 def test_the_spread_of_the_sampled_distributions() -> None:

@@ -38,8 +38,7 @@ _VOTES = "exact accuracy on recorded votes; the teachers are not the paper's"
 _ONE_RUN = "one training run has no spread"
 
 Runs = Mapping[str, Sequence[float]]
-
-RERUN = "python -m experiments.majority.pate --data PATH --out FILE"
+_SHIPPED = "recorded votes of our teachers, shipped with the project"
 
 CURVES = {
     "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline-3"),
@@ -115,12 +114,10 @@ def run(config: Config) -> Outcome:
     """Aggregate the votes in every way, for every target."""
     shipped = config.votes is None
     tables: dict[str, list[Table]] = {}
-    found: list[str] = []
     compared: list[Comparison] = []
     for path in config.sources():
         votes = load_votes(path)
         part = _tables(votes, config)
-        found += [_origin(votes, shipped=shipped), _parallel(votes, part["accuracy"])]
         compared += comparisons(part, votes.dataset)
         for name, table in part.items():
             tables.setdefault(name, []).append(_of_dataset(table, votes.dataset))
@@ -131,7 +128,7 @@ def run(config: Config) -> Outcome:
     )
     if shipped:
         whole["learning-rates"] = load_rates()
-    return Outcome(whole, tuple(found), tuple(compared))
+    return Outcome(whole, tuple(compared), data=_SHIPPED if shipped else str(config.votes))
 
 
 def _of_dataset(table: Table, dataset: str) -> Table:
@@ -302,26 +299,6 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
 
 def _where(allowances: list[int]) -> str:
     return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
-
-
-def _origin(votes: Votes, *, shipped: bool) -> str:
-    seeds = ", ".join(str(run.seed) for run in votes.runs)
-    origin = "shipped with the project" if shipped else "from the given file"
-    return (
-        f"The votes come from a recorded training run ({votes.dataset}, classes "
-        f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
-        f"seeds {seeds}), {origin}. To train anew: {RERUN}."
-    )
-
-
-def _parallel(votes: Votes, accuracy: Table) -> str:
-    whole = accuracy.select(method="private-majority").column("accuracy")[0]
-    return (
-        f"The private teachers' majority without noise is right with {whole:.3f}: their data are "
-        "disjoint, so that by parallel composition any number of its labels is "
-        f"({votes.stated_epsilon:g}, {votes.delta:g})-private. DaRRM's guarantee is for voters "
-        "that may all see the same record."
-    )
 
 
 @run.figure

@@ -157,6 +157,6 @@ def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]
     return Table.of(
         "Privacy cost of Q labels: by theorem 2.3 as in Tables 2, 5, 7 and 9; by releasing all K "
         "private teachers, so that the labels are post-processing; and the same if each record is "
-        "in one teacher's part only.",
+        "in one teacher's part only, as in these runs: by parallel composition.",
         records,
     )
