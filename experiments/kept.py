@@ -22,11 +22,11 @@ from matplotlib.figure import Figure
 from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments import style as styles
-from experiments.digest import commit
 from experiments.parameters import changed, plain, text_of
 from experiments.refuted import refutations_of
 from experiments.refuted.record import CHECKER, Refutation, checker
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
+from experiments.store import commit
 
 PICTURES = ("png", "pdf")
 """Endings of the pictures of an experiment."""

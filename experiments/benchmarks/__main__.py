@@ -12,7 +12,7 @@ import click
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
 from experiments.benchmarks.page import run, run_config, to_markdown, to_outcome
-from experiments.benchmarks.suite import benchmarks
+from experiments.benchmarks.spec import benchmarks
 from experiments.entry import make_folder, run_command
 from experiments.kept import Entry, keep_run, write_outcome
 from experiments.report.pages import write_report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from experiments.benchmarks.memory import Limits
@@ -80,3 +81,21 @@ class Benchmark:
     tolerance: float = 1e-6
     warm_up: int = 5
     limits: Limits = field(default_factory=Limits)
+
+
+_SUITES = (
+    "accounting",
+    "kernels",
+    "modelling",
+    "release",
+    "samplers",
+    "symmetry",
+    "verify",
+    "votes",
+)
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """Return every benchmark by name, in the order of the report: suite after suite."""
+    suites = (import_module(f"experiments.benchmarks.suite_{name}") for name in _SUITES)
+    return {benchmark.name: benchmark for suite in suites for benchmark in suite.BENCHMARKS}

@@ -16,11 +16,9 @@ from dpopt import majority
 from dpopt.privacy import Guarantee, general_composition
 from dpopt.prob import poisson_binomial_pmf
 from experiments import drawing
-from experiments.majority.figures_verdicts import AT_ONE, BEST, BEST_OF_ALL
+from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
-from experiments.majority.published import harmonic, printed_constant
-from experiments.majority.voters import PAPER_PRIOR
-from experiments.majority.words import cases
+from experiments.majority.voters import PAPER_PRIOR, cases, harmonic, printed_constant
 from experiments.parameters import STRICT, Positive, Several, Voters
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement

@@ -25,7 +25,7 @@ from dpopt.privacy import Guarantee, general_composition, simple_composition
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_rho, rho_epsilon
-from experiments.majority.words import whole
+from experiments.majority.voters import whole
 from experiments.parameters import STRICT, Positive, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement

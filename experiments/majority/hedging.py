@@ -14,8 +14,7 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import majority
 from experiments import drawing, style
-from experiments.majority.voters import PAPER_PRIOR
-from experiments.majority.words import cases, pmf_words
+from experiments.majority.voters import PAPER_PRIOR, cases, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 

@@ -16,9 +16,9 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
-from experiments.majority.figures_drawing import draw_shapes, scale_errors
+from experiments.majority.figures import draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
-from experiments.majority.words import pmf_words
+from experiments.majority.voters import pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, statement

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -13,9 +13,70 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
+from dpopt._types import Vector
 from dpopt.privacy import Guarantee, general_composition
-from experiments.majority.words import whole
 from experiments.parameters import STRICT, Count, Seed, Several
+
+_ANY = Callable[[str], Any]
+
+
+def pmf_words(prior: str) -> str:
+    """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1"."""
+    pmf = majority.parse_prior(prior)
+    if isinstance(pmf, majority.CommonPrior):
+        return f"{pmf_words(str(pmf.base))}, one p for all"
+    if isinstance(pmf, majority.UniformPrior):
+        parts = [f"[{_ends(pair)}]" for pair in pmf.intervals]
+        return "U" + " or ".join(parts)
+    if isinstance(pmf, majority.BetaPrior):
+        return f"Beta({_ends((pmf.a, pmf.b))})"
+    return f"p = {_ends(pmf.p)}"
+
+
+def under(prior: str) -> str:
+    """Return "p ~ U[0, 1]" for the axis of a figure, or "p = .5"."""
+    words = pmf_words(prior)
+    return rf"$p$ = {words[4:]}" if words.startswith("p = ") else rf"$p \sim$ {words}"
+
+
+def _ends(values: Sequence[float]) -> str:
+    return ", ".join(decimal(value) for value in values)
+
+
+def decimal(value: float) -> str:
+    """Return a number without the zero before its point."""
+    text = f"{value:g}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def whole(value: float) -> float:
+    """Return a whole number as an integer, so that tables and panels show 3 and not 3.0."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def cases(name: str, texts: Sequence[str], form: str, kinds: Sequence[_ANY]) -> list[tuple]:
+    """Read texts such as "11,3" as tuples of numbers."""
+    found = []
+    for text in texts:
+        parts = str(text).split(",")
+        try:
+            found.append(tuple(kind(part) for kind, part in zip(kinds, parts, strict=True)))
+        except ValueError:
+            raise ParameterError(f"{name} holds {text!r}; it must have the form {form}.") from None
+    return found
+
+
+def harmonic(voters: int) -> Vector:
+    """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
+    return 1.0 / np.abs(2.0 * np.arange(voters + 1) - voters)
+
+
+def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:
+    """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
+    grown, r = float(np.exp(whole.epsilon)), setting.ratio
+    loss = 2.0 * (grown - r + (1.0 + r) * whole.delta) / (grown + 1.0) + r - 1.0
+    return setting.budget / loss if loss > 0.0 else float("inf")
+
 
 CURVES = {
     "mean": ("LP, expected error", "optimum"),

@@ -11,8 +11,15 @@ from pydantic.dataclasses import dataclass
 
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
 from experiments.parameters import STRICT, Several
-from experiments.public_prior.common import OUTPERFORMS, PAPER, Epsilon
-from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound
+from experiments.public_prior.common import (
+    MATHEMATICS,
+    OUTPERFORMS,
+    PAPER,
+    Epsilon,
+    drawn,
+    measured,
+    of_bound,
+)
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
 

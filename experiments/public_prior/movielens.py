@@ -14,8 +14,15 @@ from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import STRICT, Count, Seed, Several, Some
-from experiments.public_prior.common import PAPER, Epsilon, scratch
-from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound
+from experiments.public_prior.common import (
+    MATHEMATICS,
+    PAPER,
+    Epsilon,
+    drawn,
+    measured,
+    of_bound,
+    scratch,
+)
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import dpopt
 from dpopt import majority
-from experiments.majority.published import harmonic
+from experiments.majority.voters import harmonic
 from experiments.refuted.record import Refutation
 
 # Pr[l ones] for voters that say 1 with p[0], ..., p[K - 1], the first i of them.

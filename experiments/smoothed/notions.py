@@ -16,8 +16,8 @@ from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed import PAPER
-from experiments.smoothed.distributional import distributional_delta
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
+from experiments.smoothed.program import distributional_delta
 from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, statement
 

@@ -17,8 +17,7 @@ from dpopt.local.subsets import best_subset
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.workload.baselines import variances
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
+from experiments.workload.baselines import PAPER, PROGRAM, Epsilon, least_of, variances
 
 # Curve of the histogram's closed form.
 _CLOSED = "histogram"

@@ -17,7 +17,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 Counts = npt.NDArray[np.int64]
 

@@ -16,8 +16,15 @@ from dpopt.local.decoder import category_variances
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import (
+    PAPER,
+    PROGRAM,
+    Categories,
+    Epsilon,
+    Queries,
+    projected_gradient,
+    variances,
+)
 
 OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"

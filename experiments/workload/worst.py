@@ -11,7 +11,7 @@ from dpopt import Workload
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import PAPER, PROGRAM, Categories, Epsilon, Queries
 
 OBJECTIVES = ("mean", "worst-case")
 

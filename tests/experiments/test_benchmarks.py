@@ -22,12 +22,17 @@ import pytest
 from dpopt import roo
 from experiments.benchmarks import __main__ as runner
 from experiments.benchmarks import memory, suite_samplers
-from experiments.benchmarks.measure import Effort, Record, measure, slopes, turn_seconds
+from experiments.benchmarks.measure import (
+    Effort,
+    Record,
+    measure,
+    run_benchmarks,
+    slopes,
+    turn_seconds,
+)
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown, to_outcome
-from experiments.benchmarks.results import run_benchmarks
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
-from experiments.benchmarks.suite import benchmarks
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmarks, same
 from experiments.registry import telling
 from tests.experiments.comparing import exit_code
 

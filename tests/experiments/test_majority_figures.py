@@ -16,7 +16,7 @@ from dpopt import ParameterError, majority
 from experiments.catalogue import named
 from experiments.drawing import columns_for, nested, tick_step
 from experiments.majority import priors
-from experiments.majority.words import cases, pmf_words, under, whole
+from experiments.majority.voters import cases, pmf_words, under, whole
 from experiments.parameters import configured
 from tests.experiments.comparing import ran
 

@@ -14,14 +14,14 @@ import pytest
 
 from experiments.catalogue import named
 from experiments.majority import claims, composition, gnmax, priors
-from experiments.majority.figures_verdicts import of_noise_functions
+from experiments.majority.figures import of_noise_functions
 from experiments.majority.pate import experiment as pate
 from experiments.majority.voters import Composed
 from experiments.public_prior import (
     avazu,
+    common,
     digits,
     example_one,
-    grouped,
     kernels,
     movielens,
     synthetic,
@@ -74,7 +74,7 @@ RUNS: Mapping[str, tuple[Experiment, Any, Judge]] = {
         replace(synthetic.Config(), points=4),
         lambda t: synthetic.of_synthetic(t["divergences"]),
     ),
-    "digits": (digits.run, None, lambda t: [grouped.of_bound(t["distances"], "digit")]),
+    "digits": (digits.run, None, lambda t: [common.of_bound(t["distances"], "digit")]),
     "kernels": (
         kernels.run,
         kernels.Config(categories=(4,), epsilon=(2.0,), training=40, held_out=400, sizes=(5, 500)),

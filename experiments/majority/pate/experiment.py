@@ -18,16 +18,17 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from experiments import drawing
-from experiments.majority.pate.aggregate import METHODS, aggregators
-from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
-from experiments.majority.pate.rates import load_rates
-from experiments.majority.pate.tables import (
+from experiments.majority.pate.aggregate import (
+    METHODS,
+    aggregators,
     agreement_table,
     drawn_records,
     exact_record,
     teacher_table,
     totals_table,
 )
+from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
+from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
