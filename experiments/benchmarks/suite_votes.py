@@ -15,21 +15,17 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import majority
-from dpopt.majority.voters import fold
-from dpopt.prob import poisson_binomial_pmf
 from dpopt.table import SortedHistograms
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
-from experiments.majority.full_set import full_problem, full_size
+from experiments.majority.full_set import every_multiset, full_problem, full_size, rows_of
 
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
 _CLASSES, _BALLOT = 3, 0.5
-_BLOCK = 20_000
 _LEAST_WEIGHT = 1e-9
 
 Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,6 @@ class Instance:
         weights = majority.expected_error_weights(voters, majority.UniformPrior()).values
         # As in `Majority`: smaller weights would be noise to the solver.
         return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
-
-    @property
-    def corners(self) -> tuple[str, ...]:
-        """The paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
-        pure = ("00", "11", "bc", "cb")
-        return pure if self.setting.voter_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
 
 
 def pure(voters: int) -> Instance:
@@ -110,7 +100,7 @@ def over_the_full_set(instance: Instance) -> Answer:
 def all_rows(solver: rivals.Solver, instance: Instance) -> Answer:
     """Hand the paper's full set, built with arrays, to a solver."""
     start = time.perf_counter()
-    rows = shared_rows(instance, multisets(instance))
+    rows = rows_of(instance.setting, every_multiset(instance.setting))
     built = time.perf_counter() - start
     limits = np.full(len(rows), instance.setting.budget)
     optimum = -solver(rivals.Written(-instance.weights, rows, limits))
@@ -121,62 +111,13 @@ def _answer(optimum: float, rows: int, counted: int, more: str = "") -> Answer:
     return Answer(optimum, note=f"{rows:,} rows of {counted:,} multisets{more}")
 
 
-def multisets(instance: Instance) -> Counts:
-    """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
-    counts = np.zeros((1, 0), np.int16)
-    left = np.array([instance.setting.voters])
-    for _ in instance.corners[1:]:
-        repeats = left + 1
-        parent = np.repeat(np.arange(left.size), repeats)
-        first = np.cumsum(repeats) - repeats
-        here = np.arange(parent.size) - first[parent]
-        counts = np.column_stack([counts[parent], here.astype(np.int16)])
-        left = left[parent] - here
-    return np.column_stack([counts, left.astype(np.int16)])
-
-
-def shared_rows(instance: Instance, counts: Counts) -> Floats:
-    """Return alpha - e^(m epsilon) alpha', folded; a pmf is computed once for all its multisets.
-
-    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
-    which there are four at most.
-    """
-    k, ratio = instance.setting.voters, instance.setting.ratio
-    sides = [_pmfs(instance, counts, side) for side in (0, 1)]
-    rows = np.empty((len(counts), instance.setting.middle))
-    steps = np.arange(k + 1)
-    for start in range(0, len(counts), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        here, there = (
-            pmfs[place[part, None], k - ones[part, None] + steps] for pmfs, place, ones in sides
-        )
-        rows[part] = fold(here - ratio * there)
-    return rows
-
-
-def _pmfs(
-    instance: Instance, counts: Counts, side: int
-) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the distinct pmfs of inner voters behind K zeros, each row's pmf, its voters at 1."""
-    k = instance.setting.voters
-    values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
-    inner = np.unique(values[(values > 0.0) & (values < 1.0)])
-    at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
-    code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
-    _, first, place = np.unique(code, return_index=True, return_inverse=True)
-    ends = np.cumsum(at[first], axis=1)
-    which = (np.arange(k)[None, :, None] >= ends[:, None, :]).sum(axis=2)
-    pmfs = poisson_binomial_pmf(np.append(inner, 0.0)[which])
-    return np.pad(pmfs, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
-
-
 def cutting(voters: int) -> Answer:
     """Design the plurality of private voters: rows that are priced, then the proof."""
     found = dpopt.design(dpopt.Multiclass(voters, _CLASSES, _EPSILON, min(_FEW, voters)))
     return Answer(found.value)
 
 
-def every_multiset(voters: int) -> Answer:
+def every_corner(voters: int) -> Answer:
     """Give cvxpy a row for each multiset of the nine corners, with HiGHS."""
     import cvxpy as cp
 
@@ -350,7 +291,7 @@ PRIVATE = Benchmark(
     sizes=(7, 9, 11, 21, 31),
     contenders=(
         Contender("dpopt", same, cutting),
-        Contender("cvxpy + HiGHS, all corners", same, every_multiset, largest=11),
+        Contender("cvxpy + HiGHS, all corners", same, every_corner, largest=11),
     ),
     warm_up=3,
     limits=Limits(60),

@@ -16,6 +16,7 @@ from dpopt.majority.program import corner_rows
 from experiments.benchmarks import memory
 from experiments.benchmarks import suite_votes as ways
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
+from experiments.majority.full_set import corner_names, every_multiset, rows_of
 
 # Elsewhere the address space cannot be limited, or the peak is measured otherwise.
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and peaks are Linux's")
@@ -31,15 +32,14 @@ def instance(k: int, m: float, shift: float) -> ways.Instance:
 @pytest.mark.parametrize(("k", "m", "shift"), CASES)
 def test_rows_are_those_of_the_definition(k: int, m: float, shift: float) -> None:
     case = instance(k, m, shift)
-    counts = ways.multisets(case)
-    listed = combinations_with_replacement(range(len(case.corners)), k)
-    expected = {tuple(np.bincount(c, minlength=len(case.corners))) for c in listed}
+    counts, corners = every_multiset(case.setting), corner_names(case.setting)
+    listed = combinations_with_replacement(range(len(corners)), k)
+    expected = {tuple(np.bincount(c, minlength=len(corners))) for c in listed}
     assert {tuple(row) for row in counts.tolist()} == expected
     assert len(counts) == len(expected)
-    shared = ways.shared_rows(case, counts)
+    shared = rows_of(case.setting, counts)
     named = [
-        tuple((name, int(n)) for name, n in zip(case.corners, row, strict=True) if n)
-        for row in counts
+        tuple((name, int(n)) for name, n in zip(corners, row, strict=True) if n) for row in counts
     ]
     ours = corner_rows(case.setting, named).matrix.toarray() * case.setting.budget
     assert np.allclose(shared, ours, atol=1e-12)
