@@ -26,7 +26,7 @@ from experiments.majority.voters import (
     under,
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import numbers, statement
+from experiments.verdicts import judged, numbers, statement
 
 # Largest K whose noise functions are drawn for all counts, and with a marker at every count.
 _WHOLE_RANGE, _MARKED = 41, 15
@@ -234,15 +234,14 @@ def _table_3(config: Composed, errors: Table) -> Comparison:
 
 def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
     distance = np.abs(_gamma(shapes, target, "surrogate") - _gamma(shapes, target, "subsampling"))
-    apart = float(distance.max())
     ours, sub = (_error(errors, target, curve) for curve in ("mean", "subsampling"))
     return [
         statement(
             "At m = 1 the optimised gamma overlaps with subsampling's (section 6.1).",
-            f"The paper's program returns subsampling's within {apart:.0e}; called an overlap up "
-            f"to {_OVERLAP:g}.",
+            f"The paper's program returns subsampling's within {distance.max():.0e}; called an "
+            f"overlap up to {_OVERLAP:g}.",
             _proved(errors),
-            holds=apart <= _OVERLAP,
+            holds=distance.max() <= _OVERLAP,
             name="overlap at m = 1",
         ),
         statement(
@@ -257,61 +256,56 @@ def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
 
 def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
     """Decide the order that the paper states for the program's gamma and the baselines."""
-    curves = set(errors.column("curve"))
-    baselines = [curve for curve in _BASELINES if curve in curves]
-    worse = [
-        target
-        for target in targets
-        if _error(errors, target, "surrogate")
-        > min(_error(errors, target, curve) for curve in baselines) + _TOLERANCE
-    ]
-    free = all(_error(errors, target, "surrogate") == 0.0 for target in targets)
-    ours = "Holds" + ("; gamma = 1, the majority itself, with error 0." if free else ".")
-    return statement(
+    baselines = [curve for curve in _BASELINES if curve in set(errors.column("curve"))]
+    return judged(
         "For m > 1 the optimised gamma has a lower error than the baselines (section 6.1).",
-        f"Not at {_named(worse)}." if worse else ours,
+        [
+            {"m": target, "error": _error(errors, target, "surrogate")}
+            | {"least": min(_error(errors, target, curve) for curve in baselines)}
+            for target in targets
+        ],
+        lambda row: row["error"] <= row["least"] + _TOLERANCE,
         _proved(errors, error=True),
-        holds=not worse,
+        show=("m", "error", "least"),
         name="lowest error for m > 1",
     )
 
 
 def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
     """Compare the program's gamma with the one that minimises the plotted error."""
-    pairs = [(_error(errors, t, "surrogate"), _error(errors, t, "mean")) for t in targets]
-    gains = [(paper - ours, target) for (paper, ours), target in zip(pairs, targets, strict=True)]
-    gain, best = max(gains)
-    paper, least = pairs[targets.index(best)]
-    return statement(
+    return judged(
         BEST_OF_ALL,
-        f"At m = {best} another gamma has error {least:.2g} where it has {paper:.2g}."
-        if gain > _GAIN
-        else "No gamma of the run has a lower error.",
+        [
+            {"m": target, "error": _error(errors, target, "surrogate")}
+            | {"of another gamma": _error(errors, target, "mean")}
+            for target in targets
+        ],
+        lambda row: row["error"] - row["of another gamma"] <= _GAIN,
         _proved(errors, error=True),
-        holds=gain <= _GAIN,
+        show=("m", "error", "of another gamma"),
+        worst=lambda row: row["error"] - row["of another gamma"],
         name=BEST,
     )
 
 
 def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Comparison:
     """Decide whether the paper's gamma is above the baselines' for every number of ones."""
-    short = [
-        (base[ones] - gamma[ones], target, ones, base[ones], gamma[ones])
+    rows = [
+        {"m": target, "l": ones, "gamma": float(gamma[ones]), curve: float(base[ones])}
+        | {"gap": base[ones] - gamma[ones]}
         for target in targets
         for gamma in [_gamma(shapes, target, "surrogate")]
         for curve in ("subsampling", "constant")
         for base in [_gamma(shapes, target, curve)]
         for ones in range(len(gamma) // 2, len(gamma))
     ]
-    gap, target, ones, base, gamma = max(short)
-    holds = bool(gap <= 1e-6)
-    return statement(
+    return judged(
         "For m > 1 the optimised gamma is the highest for every number of ones (section 6.1).",
-        "Holds."
-        if holds
-        else f"At m = {target}, l = {ones} the program's is {gamma:.4f}, subsampling's {base:.4f}.",
+        rows,
+        lambda row: row["gap"] <= 1e-6,
         f"optimum of equation 3, {_proved(errors)}",
-        holds=holds,
+        show=("m", "l", "gamma", "gap"),
+        worst=lambda row: row["gap"],
         name="highest gamma for m > 1",
     )
 
@@ -319,20 +313,21 @@ def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Co
 def _double(config: Voters, errors: Table, shapes: Table) -> Iterator[Comparison]:
     middle = (config.voters + 1) / 2
     large = [target.at for target in config.targets if target.allowance >= middle]
-    whole = [target.at for target in config.targets if target.allowance == config.voters]
     if large:
-        most = max(
-            _error(errors, target, curve) for target in large for curve in ("surrogate", "double")
-        )
-        yield statement(
+        yield judged(
             f"For m >= (K + 1) / 2 = {middle:g} the optimised gamma and double subsampling have "
             "error 0 (section D.1.2).",
-            f"At {_named(large)} both have {most:.1g}.",
+            [
+                {"m": target, "curve": curve, "error": _error(errors, target, curve)}
+                for target in large
+                for curve in ("surrogate", "double")
+            ],
+            lambda row: row["error"] <= _TOLERANCE,
             _proved(errors),
-            holds=most <= _TOLERANCE,
+            show=("m", "curve", "error"),
             name="error 0 for m >= (K + 1) / 2",
         )
-    for target in whole:
+    for target in [target.at for target in config.targets if target.allowance == config.voters]:
         shown = [_gamma(shapes, target, curve) for curve in config.drawn]
         apart = max(float(np.abs(gamma - shown[0]).max()) for gamma in shown)
         yield statement(
@@ -342,10 +337,6 @@ def _double(config: Voters, errors: Table, shapes: Table) -> Iterator[Comparison
             holds=apart <= 1e-6,
             name="all lines overlap at m = K",
         )
-
-
-def _named(targets: Sequence[float]) -> str:
-    return "m = " + ", ".join(map(str, targets))
 
 
 _FULL = 100
