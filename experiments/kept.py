@@ -23,8 +23,7 @@ from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments import style as styles
 from experiments.parameters import changed, plain, text_of
-from experiments.refuted import refutations_of
-from experiments.refuted.record import CHECKER, Refutation, checker
+from experiments.refuted import CHECKER, Refutation, checker, refutations_of
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
 from experiments.store import commit
 

@@ -1,7 +1,7 @@
 """An experiment: configuration -> tables -> figure, registered under its name.
 
 ```python
-@experiment("roo-table-1", PAPER, "Table I", "What to see.", config=Config())
+@experiment("roo-table-1", config=Config())
 def run(config: Config) -> Outcome:
     for records in track(config.records):
         ...
@@ -14,9 +14,12 @@ def plot(outcome: Outcome) -> Figure: ...
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -238,29 +241,37 @@ REGISTERED: dict[str, Experiment] = {}
 """The experiments of the modules that are imported, by name."""
 
 
+@cache
+def texts_of(folder: Path) -> Mapping[str, Any]:
+    """Return what ``items.toml`` of a folder, or of one above it, says of its items."""
+    path = folder / "items.toml"
+    if not path.exists():
+        return texts_of(folder.parent)
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def experiment(
     name: str,
-    paper: str,
-    item: str,
-    summary: str,
     *,
     config: Any,  # noqa: ANN401
     **about: Any,  # noqa: ANN401
 ) -> Callable[[Callable[[Any], Outcome]], Experiment]:
     """Register what computes the outcome of an experiment: a decorator.
 
+    Paper, item, summary, mathematics and what is published stand in ``items.toml`` under its name.
+
     Args:
         name: see `Experiment`, as for the others.
-        paper: short name of the paper.
-        item: what it reproduces.
-        summary: what to see.
         config: of the full run.
-        **about: ``quick``, ``published``, ``repeatable``, ``effort``, ``mathematics``, ``plot``.
+        **about: ``quick``, ``repeatable``, ``effort``, ``plot``.
     """
-    module = sys._getframe(1).f_globals["__name__"]
+    caller = sys._getframe(1).f_globals
+    texts = texts_of(Path(caller["__file__"]).parent)
+    said = {"paper": texts.get("paper")} | texts[name]
+    said["mathematics"] = tuple(said.get("mathematics", ()))
 
     def registered(run: Callable[[Any], Outcome]) -> Experiment:
-        made = Experiment(name, paper, item, summary, config, run, module=module, **about)
+        made = Experiment(name, config=config, run=run, module=caller["__name__"], **said, **about)
         REGISTERED[name] = made
         return made
 

@@ -45,10 +45,6 @@ def run_config(config: Config) -> Results:
 
 @experiment(
     "benchmarks",
-    "Benchmarks",
-    "Side by side",
-    "Cost against size of every solve, proof and release, beside general solvers given "
-    "every row, the papers' algorithms as written, numpy and OpenDP.",
     config=Config(),
     quick=Config(rounds=1, least_seconds=0.0, most_sizes=1),
     repeatable=False,

@@ -16,9 +16,6 @@ from experiments.registry import Cell, Table
 
 Floats = npt.NDArray[np.float64]
 
-ENSEMBLES = "Ensembles"
-"""In the place of a paper's name: these items reproduce none."""
-
 # Gains below it are rounding.
 SAME = 1e-9
 

@@ -23,7 +23,6 @@ from dpopt import NotPrivateError, majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.ensembles.common import (
-    ENSEMBLES,
     Look,
     draw,
     error_note,
@@ -176,21 +175,7 @@ def _ladder(voters: int, epsilon: float) -> Floats:
 _CONFIG = Config()
 
 
-@experiment(
-    "ensembles-mnist",
-    ENSEMBLES,
-    "MNIST and Fashion-MNIST, private and plain teachers",
-    "Labels of images, 5 against 8, from K = 11 teachers at equal budgets: DaRRM with the "
-    "default prior and with others, least regret, the paper's objective, subsampling and a "
-    "constant gamma on teachers trained by DP-SGD; GNMax and the ladder on teachers without "
-    "privacy; for one label, and for all labels together. The votes are the shipped ones.",
-    config=_CONFIG,
-    mathematics=(
-        r"\text{one label:} \quad (m \varepsilon, m \Delta), \qquad \text{all labels:} \quad "
-        r"(K \varepsilon, K \Delta) \text{ for the same images}, \quad (\varepsilon, \Delta) "
-        r"\text{ for own ones}.",
-    ),
-)
+@experiment("ensembles-mnist", config=_CONFIG)
 def run(config: Config) -> Outcome:
     """Measure every way on the votes of every data set."""
     labels: list[dict[str, Cell]] = []

@@ -23,7 +23,6 @@ from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
 from experiments.ensembles.common import (
-    ENSEMBLES,
     Look,
     draw,
     error_note,
@@ -427,39 +426,20 @@ def _drawn(parts: Mapping[str, Table], across: str, name: str) -> Figure:
     return drawing.finish(figure, axes, error_note(*parts.values()))
 
 
-_PMFS = (
-    r"u_y(\ell) = r^{-1} u_y(\ell - e_{\mathrm{top}} + e_y), \quad "
-    r"\ell_y < \max \ell, \qquad \sum_y u_y(\ell) = 1,",
-    r"e^{-\varepsilon} \leq \frac{u_y(\ell - e_a + e_b)}{u_y(\ell)} \leq e^{\varepsilon} "
-    r"\quad \text{for all } \ell, a, b, y,",
-    r"\text{accuracy} = \frac{1}{n} \sum_{i=1}^{n} u_{y_i}(\ell^{(i)}).",
-)
-
 _QUICK = Config()
 _QUICK_LABELS = LabelsConfig()
 
 
 experiment(
     "ensembles-digits-plain",
-    ENSEMBLES,
-    "Digits, teachers without privacy",
-    "The label of a handwritten digit, ten classes, from K logistic regressions on "
-    "40 images each: ladder, permute-and-flip, exponential mechanism, Laplace noise, GNMax "
-    "and the plurality without noise at equal budgets of one label. Accuracies are expected "
-    "ones, exact for the votes; the spread is over splits of the images.",
     config=replace(
         _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
     ),
     quick=_QUICK,
     effort=("seeds", "seed"),
-    mathematics=_PMFS,
 )(run).figure(plot)
 experiment(
     "ensembles-digits-labels",
-    ENSEMBLES,
-    "Digits, many labels at one budget",
-    "The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
-    "the mechanism that is best for one label need not be so for many.",
     config=replace(
         _QUICK_LABELS,
         voters=(30, 20),
@@ -470,11 +450,4 @@ experiment(
     ),
     quick=_QUICK_LABELS,
     effort=("seeds", "seed"),
-    mathematics=(
-        r"\delta(\varepsilon) = \sum_{i=0}^{Q} \left( P(i) - e^{\varepsilon} P(Q - i) "
-        r"\right)_+, \quad P = \mathrm{Bin}\left(Q, \frac{e^{\varepsilon_0}}"
-        r"{1 + e^{\varepsilon_0}}\right) \quad \text{(pure)},",
-        r"\rho = \frac{Q \varepsilon_0^2}{8} \quad \text{(exponential)}, \qquad "
-        r"\Delta_2 = \sqrt{2 Q} \quad \text{(GNMax)}.",
-    ),
 )(run_labels).figure(plot_labels)

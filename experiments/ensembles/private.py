@@ -26,7 +26,6 @@ from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.data.images import NAME
 from experiments.ensembles.common import (
-    ENSEMBLES,
     Look,
     draw,
     error_note,
@@ -229,24 +228,9 @@ _QUICK = Config()
 
 @experiment(
     "ensembles-digits-private",
-    ENSEMBLES,
-    "Digits, private voters",
-    "The label of a handwritten digit from K = 11 voters that are epsilon-DP each and all "
-    "see the same images; one label may spend m epsilon: rules on all votes, one voter, "
-    "pluralities of some voters, and one voter that spends m epsilon by itself.",
     config=replace(_QUICK, seeds=20, draws=20),
     quick=_QUICK,
     effort=("seeds", "seed", "draws"),
-    mathematics=(
-        r"\text{response:} \quad \Pr[\text{vote} = y] = \frac{e^{\varepsilon}}"
-        r"{e^{\varepsilon} + C - 1} \quad \text{for the predicted } y,",
-        r"\text{output:} \quad W^* + B, \quad W^* = \mathrm{argmin}_W \frac{1}{n} \sum_i "
-        r"\ell(W x_i, y_i) + \frac{\lambda}{2} |W|^2, \quad B \sim e^{-\varepsilon |B| n "
-        r"\lambda / (2 \sqrt 2)},",
-        r"\text{ten classes:} \quad K \log \frac{e^{\varepsilon + \varepsilon_v} + 1}"
-        r"{e^{\varepsilon} + e^{\varepsilon_v}} \leq m \varepsilon, \quad \varepsilon_v "
-        r"\text{ of the rule, one vote replaced}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure every way for every kind of voters."""

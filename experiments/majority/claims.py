@@ -247,20 +247,8 @@ STATEMENTS: Mapping[str, Statement] = {
 
 @experiment(
     "majority-claims",
-    "DaRRM",
-    "Claims",
-    "Errors, losses and constants as the paper states them, and as its program and exact "
-    "arithmetic give them.",
-    published="lemma 3.2, equation 3, theorem 4.1, lemmas 3.1 and A.1, section 6.2; no numbers.",
     config=Config(at_one=(3, 5, 7, 9, 11, 21, 51), doubled=(3, 11, 21, 31, 51)),
     quick=Config(),
-    mathematics=(
-        r"\text{lemma 3.2: } \text{error}(p) \ge \left| \Pr[g = 1] - \frac{1}{K} \sum_i p_i "
-        r"\right|, \quad \text{refuted by } \gamma(l) = \frac{1}{|2l - K|},",
-        r"\text{lemma A.1: } \gamma \le \frac{e^{m \varepsilon} - 1 + 2 \delta}{\frac{2 "
-        r"(e^{\tau \varepsilon} - e^{m \varepsilon} + (1 + e^{m \varepsilon}) \lambda)}"
-        r"{e^{\tau \varepsilon} + 1} + e^{m \varepsilon} - 1}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Evaluate every instance; the verdicts follow from the values."""

@@ -123,23 +123,7 @@ class Config:
         return tuple(found)
 
 
-@experiment(
-    "majority-tables-2-5-7-9",
-    "DaRRM",
-    "Tables 2, 5, 7 and 9",
-    "Total privacy loss over Q queries by general composition, delta' = 1e-4; "
-    "also the privacy cost of K = 11 teachers that were trained once, and of GNMax's labels by "
-    "Renyi composition.",
-    published="Epsilon and delta in the columns named so, three decimals each.",
-    config=Config(),
-    mathematics=(
-        r"\varepsilon_Q = \min \left\{ Q e, \; Q e \tanh \frac{e}{2} + e \sqrt{2 Q \log "
-        r"\left( \mathrm{e} + \frac{\sqrt{Q} e}{\delta'} \right)}, \; Q e \tanh \frac{e}{2} "
-        r"+ e \sqrt{2 Q \log \frac{1}{\delta'}} \right\}, \quad e = m \varepsilon,",
-        r"\delta_Q = 1 - (1 - m \Delta)^Q (1 - \delta'),",
-        r"\text{voters trained once, any } Q: \quad (K \varepsilon, K \Delta).",
-    ),
-)
+@experiment("majority-tables-2-5-7-9", config=Config())
 def run(config: Config) -> Outcome:
     """Compose each loss over the printed numbers of queries, and over every number up to them."""
     totals: list[dict[str, Cell]] = []

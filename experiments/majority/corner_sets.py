@@ -71,23 +71,11 @@ class Config:
 
 @experiment(
     "majority-corner-sets",
-    "DaRRM",
-    "Lemma 5.1, the full and the reduced program",
-    "The paper's program with a constraint for every multiset of corners, and the program over "
-    "the reduced set. We chose K, m and epsilon. Benchmark majority-corner-sets has the times.",
-    published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
     config=Config(
         voters=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
         voters_approximate=(3, 5, 7, 9, 11),
     ),
     quick=Config(),
-    mathematics=(
-        r"\max_{0 \le \gamma \le 1} \sum_{l > K/2} c_l\,\gamma(l) \quad \mathrm{subject\ to} \quad "
-        r"\sum_{l > K/2} \frac{(\alpha_l - \alpha_{K-l}) - e^{m\varepsilon}"
-        r"(\alpha'_l - \alpha'_{K-l})}{e^{m\varepsilon} - 1 + 2\delta}\,\gamma(l) \le 1",
-        r"\left|\mathcal{P}\right| = \binom{K+3}{3} \quad (\Delta = 0), \qquad "
-        r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Solve both programs in every setting."""

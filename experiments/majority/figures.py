@@ -413,84 +413,22 @@ def _record(design: dpopt.Design, means: list[float]) -> dict[str, Cell]:
     }
 
 
-_PROGRAM = (
-    r"\max_{\gamma} \sum_{l = (K+1)/2}^{K} c_l \, \gamma(l) \quad \text{subject to} \quad "
-    r"0 \le \gamma(l) = \gamma(K - l) \le 1,",
-    r"\mathbb{E}\, h(L) - e^{m \varepsilon} \, \mathbb{E}' h(L) \le e^{m \varepsilon} - 1 + "
-    r"2 \delta \quad \text{for all voters at corners } (p_i, p_i') \text{ of lemma 5.1},",
-    r"h(l) = \gamma(l) \text{ for } l > K/2, \quad h(l) = -\gamma(l) \text{ for } l < K/2, \quad "
-    r"\Pr[\text{output } 1 \mid L = l] = \frac{1 + h(l)}{2},",
-    r"\text{ours: } c_l = \frac{1}{2} \mathbb{E}_p \left[ \mathrm{sign} \left( \sum_i p_i - "
-    r"\frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right], \quad "
-    r"\text{the paper's: } c_l = \frac{1}{2} \mathbb{E}_{p \sim U[1/2, 1]^K} \left[ \alpha_l(p) - "
-    r"\alpha_{K-l}(p) \right],",
-    r"\alpha_l(p) = \Pr[L = l], \quad \text{error}(p) = \left| \sum_{l = (K+1)/2}^{K} "
-    r"\frac{\alpha_l(p) - \alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right) \right|.",
-)
-_SIMPLE = r"\delta = 1 - (1 - \Delta)^m."
-_GENERAL = (
-    r"m \varepsilon = \min \left\{ M \varepsilon, \; M \varepsilon \tanh \frac{\varepsilon}{2} + "
-    r"\varepsilon \sqrt{2 M \log \left( e + \frac{\sqrt{M} \varepsilon}{\delta'} \right)}, \; "
-    r"M \varepsilon \tanh \frac{\varepsilon}{2} + \varepsilon \sqrt{2 M \log \frac{1}{\delta'}} "
-    r"\right\}, \quad \delta = 1 - (1 - \Delta)^M (1 - \delta')."
-)
 _ALLOWANCE, _SAMPLED = "privacy allowance $m$", "subsampled voters $M$"
 
 
-for _figure, _config, _summary, _published in (
-    (
-        2,
-        Config(voters=11, epsilon=0.1, voter_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
-        "Noise functions at K = 11, epsilon = 0.1, Delta = 1e-5, and their errors. The paper's "
-        "curves, and one more: the noise function that minimises the error that is plotted.",
-        None,
+for _figure, _config in {
+    2: Config(voters=11, epsilon=0.1, voter_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
+    6: Composed(voters=35, epsilon=0.1, voter_delta=1e-5, samples=(10, 13, 15, 20), slack=0.1),
+    7: Config(voters=11, epsilon=0.1, voter_delta=0.0, allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0)),
+    8: Config(
+        voters=101, epsilon=0.1, voter_delta=0.0, allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0)
     ),
-    (
-        6,
-        Composed(
-            voters=35,
-            epsilon=0.1,
-            voter_delta=1e-5,
-            samples=(10, 13, 15, 20),
-            slack=0.1,
-        ),
-        "The target is the privacy cost of the majority of M of K = 35 voters by general "
-        "composition (delta' = 0.1), epsilon = 0.1, Delta = 1e-5.",
-        "Table 3: m = 6.4521, 7.5742, 8.2708, 9.8823; tau = 14.0328; lambda = 0.1003; "
-        "delta = 0.1001, 0.1001, 0.1001, 0.1002.",
-    ),
-    (
-        7,
-        Config(
-            voters=11,
-            epsilon=0.1,
-            voter_delta=0.0,
-            allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0),
-        ),
-        "Pure differential privacy, K = 11: also with double subsampling.",
-        None,
-    ),
-    (
-        8,
-        Config(
-            voters=101,
-            epsilon=0.1,
-            voter_delta=0.0,
-            allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0),
-        ),
-        "Pure differential privacy, K = 101.",
-        None,
-    ),
-):
-    _composed = isinstance(_config, Composed)
+}.items():
     experiment(
         f"majority-figure-{_figure}",
-        "DaRRM",
-        f"Figure {_figure}" + (" and Table 3" if _figure == 6 else ""),
-        _summary,
-        published=_published,
         config=replace(_config, repeats=_FULL),
         quick=_config,
         effort=("draws", "repeats", "seed"),
-        mathematics=(*_PROGRAM, _GENERAL if _composed else _SIMPLE),
-    )(run).figure(partial(plot_with_axis, _SAMPLED if _composed else _ALLOWANCE))
+    )(run).figure(
+        partial(plot_with_axis, _SAMPLED if isinstance(_config, Composed) else _ALLOWANCE)
+    )

@@ -98,23 +98,7 @@ class Config:
         )
 
 
-@experiment(
-    "majority-figure-10",
-    "DaRRM",
-    "Figure 10 and Table 4",
-    "The noise of the baseline GNMax for a privacy loss per query: the variance that "
-    "suffices by each Renyi order, its minimum, and the variance that exact analyses require.",
-    published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
-    config=Config(),
-    effort=("step", "last_order"),
-    mathematics=(
-        r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
-        r"\quad D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
-        r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
-        r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
-        r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
-    ),
-)
+@experiment("majority-figure-10", config=Config(), effort=("step", "last_order"))
 def run(config: Config) -> Outcome:
     """Calibrate, and evaluate the data-dependent bound on unanimous votes."""
     curves: list[dict[str, Cell]] = []

@@ -69,23 +69,7 @@ def _named(prior: str) -> str:
     return f"for {pmf_words(prior)}"
 
 
-@experiment(
-    "majority-priors",
-    "DaRRM",
-    "Figure 9, further: regret under several priors",
-    "The regret of the noise function for one prior of the p_i under another, and the noise "
-    "function with the least largest regret. We chose the priors, K, m and epsilon.",
-    config=Config(),
-    mathematics=(
-        r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
-        r"\quad c^{(j)}_l = \frac{1}{2} \mathbb{E}_{p \sim j} \left[ \mathrm{sign} \left( \sum_i "
-        r"p_i - \frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right],",
-        r"\text{regret}_j(\gamma) = \frac{\text{error}_j(\gamma) - \min_{\gamma'} "
-        r"\text{error}_j(\gamma')}{\text{error}_j(0)},",
-        r"\text{least regret: } \min_{\gamma} \max_j \, \text{regret}_j(\gamma), \quad "
-        r"\text{each minimum over the private } \gamma \text{ of algorithm 1.}",
-    ),
-)
+@experiment("majority-priors", config=Config())
 def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error and its regret under every distribution."""
     errors: list[Mapping[str, Cell]] = []

@@ -55,20 +55,7 @@ class Config:
     epsilon: Several[Annotated[Positive, Le(3.0)]] = (0.1, 2.0)
 
 
-@experiment(
-    "majority-joint-labels",
-    "DaRRM",
-    "Two labels of voters trained once",
-    "The error of each label if one kernel gives all labels, if it gives one after the other, if "
-    "each has a design of its own, and if voters are sampled. All are decided at all corners.",
-    config=Config(),
-    quick=Config(voters=(3, 5)),
-    mathematics=(
-        r"\min_a \sum_N \Pr[N] \sum_y a(y \mid N) \frac{1}{Q} \sum_{q: y_q \ne g(N_q)} \left| "
-        r"\mathrm{E}[\mathrm{sign}(p_q - \tfrac{1}{2}) \mid N_q] \right|, \quad "
-        r"\mathrm{E}\, a(y \mid N) \le e^{m \varepsilon}\, \mathrm{E}' a(y \mid N).",
-    ),
-)
+@experiment("majority-joint-labels", config=Config(), quick=Config(voters=(3, 5)))
 def run(config: Config) -> Outcome:
     """Find every kernel, its error, and what it spends."""
     rows = list[dict[str, Cell]]()

@@ -96,20 +96,8 @@ class Config:
 
 @experiment(
     "majority-labels",
-    "DaRRM",
-    "Many labels at one budget",
-    "The error of each of k labels that spend one (epsilon, delta) together, each of votes that "
-    "may depend on the labels before. A design under a curve is certified for all k; beside it "
-    "are one label designed alone and added up in three ways, and for plain ballots GNMax and the "
-    "exponential mechanism.",
     config=Config(),
     quick=Config(labels=(1, 5, 10, 20, 50, 200), ballot_labels=(2, 8, 16, 40)),
-    mathematics=(
-        r"w_0(a, b) = \max(a - e^{\varepsilon} b, 0), \quad w_j(a, b) = \max_{(P, Q)} \sum_y "
-        r"w_{j - 1}(a P_y, b Q_y), \quad w_k(1, 1) \le \delta,",
-        r"\text{equal shares: } m \varepsilon_0 = \frac{\varepsilon}{k}, \qquad "
-        r"\text{GNMax: } \Delta_2 = \sqrt{2 k}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Design labels of private voters and of plain ballots for every number of labels."""

@@ -71,23 +71,9 @@ class Config:
 
 @experiment(
     "majority-objective",
-    "DaRRM",
-    "Algorithms 4 and 5, the sampled objective",
-    "The weights that the paper samples for its objective, at tau = 50 and T = 10,000 as "
-    "printed, and their closed form; also the loss of the optimum due to sampling. We chose K, m "
-    "and epsilon.",
-    published="tau = 50 points, T = 10,000 draws; no numbers.",
     config=Config(voters=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
     quick=Config(),
     effort=("repeats", "seed"),
-    mathematics=(
-        r"-\frac{1}{2}\sum_{l=\frac{K+1}{2}}^{K}\gamma(l)\int_{1/2}^{1}\!\cdots\!\int_{1/2}^{1}"
-        r"(\alpha_l - \alpha_{K-l})\,dp_1\cdots dp_K",
-        r"2^K\int\!\cdots\!\int \alpha_l\,dp_1\cdots dp_K = \binom{K}{l}"
-        r"\left(\frac{3}{4}\right)^{l}\left(\frac{1}{4}\right)^{K-l}",
-        r"2^K P w = 2^K \binom{\tau+K-1}{K}\left(\frac{1}{2\tau}\right)^{K} K! = "
-        r"\prod_{i=0}^{K-1}\left(1+\frac{i}{\tau}\right)",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Sample the weights, and solve the program with each."""

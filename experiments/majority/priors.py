@@ -77,26 +77,7 @@ class Config:
         return (*found, (RESPONSE, None))
 
 
-@experiment(
-    "majority-figure-9",
-    "DaRRM",
-    "Figure 9",
-    "K = 11, epsilon = 0.1, Delta = 0: noise functions optimised for one prior of the p_i, "
-    "and their error under others; errors are exact, not sampled.",
-    config=Config(),
-    mathematics=(
-        r"\text{ours for a prior: } \min_{\gamma} \mathbb{E}_{p \sim \text{prior}} \left| "
-        r"\text{error}_{\gamma}(p) \right|,",
-        r"\text{the paper's: } \max_{\gamma} "
-        r"\sum_{l = (K+1)/2}^{K} \mathbb{E} \left[ \alpha_l(q) - \alpha_{K-l}(q) \right] "
-        r"\gamma(l), \quad q_i = \max \{ p_i, 1 - p_i \},",
-        r"\text{least worst case: } \min_{\gamma} \max_{p \in [0, 1]^K} \left| "
-        r"\text{error}_{\gamma}(p) \right|,",
-        r"\text{error}_{\gamma}(p) = \sum_{l = (K+1)/2}^{K} \frac{\alpha_l(p) - "
-        r"\alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right), \quad "
-        r"\alpha_l(p) = \Pr[L = l].",
-    ),
-)
+@experiment("majority-figure-9", config=Config())
 def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
     shapes: list[Mapping[str, Cell]] = []

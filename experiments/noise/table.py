@@ -20,13 +20,7 @@ from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
-PAPER = "Noise on the integers"
 BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
-PROGRAM = (
-    r"\min_p \; \sum_x c(|x|)\, p(x), \quad \sum_x \max(0,\, p(x) - e^\varepsilon p(x + d))"
-    r" \le \delta, \quad d = 1, \dots, D",
-)
-
 Vector = npt.NDArray[np.float64]
 Epsilon = Annotated[float, Ge(0.05), Le(10.0)]
 Sensitivity = Annotated[int, Ge(1), Le(20)]
@@ -52,14 +46,8 @@ class Config:
 
 @experiment(
     "noise-table",
-    PAPER,
-    "Noise for a count",
-    "The least mean error of additive noise on all integers, with a bound that holds for all "
-    "noise, and the errors of discrete Laplace noise and of discrete Gaussian noise with the least "
-    "scale that is private.",
     config=Config(),
     quick=Config(sensitivities=(1, 3), epsilons=(0.3, 1.0, 3.0), deltas=(0.0, 1e-3)),
-    mathematics=PROGRAM,
 )
 def run(config: Config) -> Outcome:
     """Design the best noise for every sensitivity, epsilon and delta, and evaluate the others."""

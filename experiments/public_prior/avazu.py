@@ -16,7 +16,6 @@ from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.public_prior.common import (
-    PAPER,
     Epsilon,
     distances,
     draw_points,
@@ -83,24 +82,9 @@ class Config:
 
 @experiment(
     "prior-figures-3-6-11",
-    PAPER,
-    "Figures 3 and 6 to 11",
-    "Largest total variation over the users of each attribute and subcategory, epsilon = "
-    "8, 12 and 16: p is a user's clicks over the 100 sites with the most clicks, q the average of "
-    "the users' pmfs. The data are generated in Avazu's format unless the configuration names "
-    "the file of a download.",
-    published="on Avazu, all cases: Algorithm 1 wins 90.5 % with a mean improvement of 0.46, and "
-    "loses the others by 0.009",
     config=Config(rows=6_000_000),
     quick=Config(minimum_users=60),
     effort=("path", "rows", "seed"),
-    mathematics=(
-        r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad q(x) = \frac{1}{U} \sum_{u=1}^U p_u(x)",
-        r"\max_u \mathrm{TV}(p_u, p_u K), \quad"
-        r" \max_u \inf_{\hat p \in \mathcal{M}_{\varepsilon, q}} \mathrm{TV}(p_u, \hat p)",
-        r"\mathcal{M}_{\varepsilon, q} = \left\{ \hat p : e^{-\varepsilon/2} q(x) \leq \hat p(x)"
-        r" \leq e^{\varepsilon/2} q(x) \text{ for all } x \right\}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure the largest distance of each method in each subcategory."""

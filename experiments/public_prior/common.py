@@ -22,8 +22,6 @@ from experiments.data.groups import UserGroup
 from experiments.registry import Cell, Comparison, Table
 from experiments.verdicts import short, statement
 
-PAPER = "Public prior"
-
 OUTPERFORMS = (
     "Our experiments consistently demonstrate that our sampler significantly outperforms the "
     "state-of-the-art approach (section 5)."
@@ -146,14 +144,6 @@ SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
 _TOLERANCE = 1e-9
 # A bound above this multiple of the tallest bar is given as text: drawn, it would flatten the bars.
 _ABOVE = 2.5
-
-MATHEMATICS = (
-    r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad"
-    r" q(x) = \frac{\sum_u c_u(x)}{\sum_u \sum_y c_u(y)}",
-    r"\max_u \mathrm{TV}(p_u, p_u K) \leq \Gamma_{\mathrm{TV}}(q, \varepsilon)"
-    r" = \frac{1 - q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
-)
-"""Formulas: users' pmfs from counts, their group's prior, and the bound of theorem 1."""
 
 
 def measured(

@@ -12,9 +12,7 @@ from pydantic.dataclasses import dataclass
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
 from experiments.parameters import STRICT, Several
 from experiments.public_prior.common import (
-    MATHEMATICS,
     OUTPERFORMS,
-    PAPER,
     Epsilon,
     drawn,
     measured,
@@ -47,17 +45,7 @@ class Config:
     prior: Literal["total", "average"] = "total"
 
 
-@experiment(
-    "prior-digits",
-    PAPER,
-    "Figure 4's shape on digits",
-    "Largest total variation over the images of each digit, epsilon = 4: p is where the "
-    "ink of an image lies, over 4 x 4 cells, q the same over all images of the digit. The data "
-    "come with scikit-learn; the paper has MovieLens 1M.",
-    config=Config(epsilon=(2.0, 4.0, 8.0)),
-    quick=Config(),
-    mathematics=MATHEMATICS,
-)
+@experiment("prior-digits", config=Config(epsilon=(2.0, 4.0, 8.0)), quick=Config())
 def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
     groups = load_ink(config.side, config.digits)

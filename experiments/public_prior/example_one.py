@@ -13,7 +13,6 @@ from dpopt import public_prior
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability
 from experiments.public_prior.common import (
-    PAPER,
     Epsilon,
     distances,
 )
@@ -57,25 +56,7 @@ class Config:
         return {"public": np.array([self.public, 1 - self.public]), "uniform": np.full(2, 0.5)}
 
 
-@experiment(
-    "prior-example-1",
-    PAPER,
-    "Example 1",
-    "Two sites, epsilon = 2, a public click rate of 1 % on site A and a user's of 5 %: "
-    "the realised distance and the worst case, with the public prior and with the uniform one.",
-    published="Gamma_TV = 0.03 with the public prior, 0.1 with the uniform one",
-    config=Config(),
-    effort=("points",),
-    mathematics=(
-        r"q = (\alpha, 1 - \alpha), \quad \alpha \leq \frac{1}{2}, \quad"
-        r" K = \frac{1}{e^{\varepsilon} \alpha + 1 - \alpha} \begin{pmatrix}"
-        r" e^{\varepsilon} \alpha & 1 - \alpha \\ \alpha & (e^{\varepsilon} - 1) \alpha"
-        r" + 1 - \alpha \end{pmatrix}",
-        r"\mathrm{TV}(p, p K) = \frac{|p_1 - \alpha|}{e^{\varepsilon} \alpha + 1 - \alpha} \leq"
-        r" \Gamma_{\mathrm{TV}}(q, \varepsilon)"
-        r" = \frac{1 - \alpha}{e^{\varepsilon} \alpha + 1 - \alpha}",
-    ),
-)
+@experiment("prior-example-1", config=Config(), effort=("points",))
 def run(config: Config) -> Outcome:
     """Compute the realised distance and the worst case under both priors."""
     rates = np.linspace(0.0, 1.0, config.points)

@@ -19,7 +19,6 @@ from experiments.parameters import STRICT, Count, Positive, Seed, Several
 from experiments.public_prior.common import (
     METHODS,
     OUTPERFORMS,
-    PAPER,
     Epsilon,
     distances,
     draw_bars,
@@ -71,24 +70,9 @@ class Config:
 
 @experiment(
     "prior-kernels",
-    PAPER,
-    "beyond the paper",
-    "Algorithm 1, the leximin kernel, the kernel of the population program and the KL "
-    "mollifier on held-out users, Dirichlet around the prior; and Algorithm 1 and leximin with up "
-    "to a million categories.",
     config=Config(categories=(4, 8, 12), training=500, held_out=20_000),
     quick=Config(),
     effort=("training", "held_out", "seed"),
-    mathematics=(
-        r"\text{Algorithm 1, } q \text{ ascending:} \quad K_{ij} = g_{\min(i,j)} q_j \;"
-        r" (i \neq j), \quad K_{ii} = e^{\varepsilon} g_i q_i",
-        r"g_i = \frac{B_i}{e^{\varepsilon} q_i + s_{i+1}}, \quad B_{i+1} = B_i"
-        r" \frac{(e^{\varepsilon} - 1) q_i + s_{i+1}}{e^{\varepsilon} q_i + s_{i+1}}, \quad"
-        r" B_1 = 1, \quad s_i = \sum_{j \geq i} q_j",
-        r"\text{population:} \quad \min_K \sum_u \mathrm{TV}(p_u, p_u K) \quad \text{subject to}"
-        r" \quad q K = q, \quad K_{ij} \leq e^{\varepsilon} K_{i'j}, \quad"
-        r" 1 - K_{ii} \leq \Gamma_{\mathrm{TV}}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure the distances in every setting, then the kernels' exactness at every size."""

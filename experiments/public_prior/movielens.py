@@ -15,8 +15,6 @@ from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import STRICT, Count, Seed, Several, Some
 from experiments.public_prior.common import (
-    MATHEMATICS,
-    PAPER,
     Epsilon,
     drawn,
     measured,
@@ -67,16 +65,9 @@ class Config:
 
 @experiment(
     "prior-figure-4",
-    PAPER,
-    "Figure 4",
-    "Largest total variation over the users of each age group, epsilon = 4: p is a user's "
-    "ratings summed by primary genre, q the same over the age group. The data are generated in "
-    "the format of MovieLens 1M unless the configuration names the folder of a download.",
-    published="on MovieLens 1M, ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1",
     config=Config(users=6040, movies=3883),
     quick=Config(),
     effort=("path", "users", "movies", "seed"),
-    mathematics=MATHEMATICS,
 )
 def run(config: Config) -> Outcome:
     """Measure every method on the users of every age group."""

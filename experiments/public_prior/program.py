@@ -20,7 +20,6 @@ from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Seed, Several
-from experiments.public_prior.common import PAPER
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed, short
 
@@ -90,12 +89,6 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
 
 @experiment(
     "prior-program",
-    PAPER,
-    "Algorithm 1 and its program",
-    "Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
-    "kernels of both over categories, priors and epsilons; row sums, invariance and privacy of "
-    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
-    "both take is in benchmarks prior-kernel and kernel-program.",
     config=Config(
         categories=(2, 3, 4, 8, 16, 32),
         epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -105,16 +98,6 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
     ),
     quick=Config(),
     effort=("second", "second_categories", "exact_categories", "pmfs", "points", "seed"),
-    mathematics=(
-        r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
-        r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
-        r" 0 \leq K_{ij} \leq e^{\varepsilon} K_{i'j}",
-        r"\Gamma_f(q, \varepsilon) = (1 - x) f(0) + x f(1/x), \quad"
-        r" x = \frac{e^{\varepsilon} q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
-        r"K_{11} = \frac{e^{\varepsilon} q_1}{d}, \quad K_{i1} = \frac{q_1}{d}, \quad"
-        r" K_{1j} = \frac{q_j}{d}, \quad K_{2..n, 2..n} = \left( 1 - \frac{q_1}{d} \right)"
-        r" K_{\bar q, \varepsilon}, \quad d = e^{\varepsilon} q_1 + 1 - q_1",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Solve every setting, and run Algorithm 1 on it in floats, in integers and in fractions."""

@@ -18,7 +18,6 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.public_prior.common import (
     METHODS,
-    PAPER,
     Epsilon,
     draw_points,
     sampling_pmfs,
@@ -77,26 +76,7 @@ class Config:
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@experiment(
-    "prior-figure-2",
-    PAPER,
-    "Figure 2",
-    "Divergence between a user's pmf and the pmf of the released category as the user's "
-    "pmf goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
-    "error.",
-    config=Config(points=41),
-    quick=Config(),
-    effort=("points", "seed"),
-    mathematics=(
-        r"p = \left( p_1, \frac{1 - p_1}{n - 1}, \ldots, \frac{1 - p_1}{n - 1} \right),"
-        r" \quad q_i = \frac{U_i}{U_1 + \cdots + U_n}, \quad U_i \sim \mathrm{U}[0, 1]",
-        r"\mathrm{TV}(p, \hat p) = \frac{1}{2} \sum_x |p(x) - \hat p(x)|, \quad"
-        r" \mathrm{KL}(p \| \hat p) = \sum_x p(x) \log \frac{p(x)}{\hat p(x)}, \quad"
-        r" \hat p = p K",
-        r"\hat p(x) = \min \left\{ \max \left\{ e^{-\varepsilon/2} q(x), p(x) / C \right\},"
-        r" e^{\varepsilon/2} q(x) \right\}",
-    ),
-)
+@experiment("prior-figure-2", config=Config(points=41), quick=Config(), effort=("points", "seed"))
 def run(config: Config) -> Outcome:
     """Measure both divergences for every epsilon, prior and p_1."""
     rows: list[dict[str, Cell]] = []

@@ -19,7 +19,7 @@ from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import PAPER, VIOLATES, data_sets, violates
+from experiments.roo.common import VIOLATES, data_sets, violates
 from experiments.verdicts import judged
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
@@ -55,25 +55,12 @@ class Config:
 
 @experiment(
     "roo-audit-map",
-    PAPER,
-    "Theorem 2 (journal and conference)",
-    "Largest probability ratio of the published recursions between neighbouring data sets, divided "
-    "by e^epsilon, in exact arithmetic. The table also has audits of the repaired recursion and "
-    "the exact rule. Dotted: e^epsilon = 1 + 1/M.",
-    published="Both papers: DS-ROO is epsilon-differentially private.",
     config=Config(
         categories=(2, 3, 10, 50),
         epsilons=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
         minima=(1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100, 200),
     ),
     quick=Config(),
-    mathematics=(
-        r"\max_{x \sim x', y} \frac{K(y \mid x')}{K(y \mid x)} \le e^\varepsilon",
-        r"\mbox{journal: if and only if} \quad k \mid n, \quad \mbox{or} \quad "
-        r"e^\varepsilon \ge 1 + \frac{1}{M}, \quad \mbox{or} \quad "
-        r"q_M \ge t_M = \frac{1 - M (e^\varepsilon - 1)}"
-        r"{1 + (e^\varepsilon - 1)(n / k - M)}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Audit each rule at each setting."""

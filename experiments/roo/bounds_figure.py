@@ -14,7 +14,7 @@ from dpopt.shape import Design
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import PAPER, smooth_floor, two_level
+from experiments.roo.common import smooth_floor, two_level
 from experiments.roo.published import (
     ds_roo_binomial_bound,
     ds_roo_bound,
@@ -84,22 +84,9 @@ class Config:
 
 @experiment(
     "roo-figure-2",
-    PAPER,
-    "Figure 2 (journal)",
-    "Total variation against n. Above: k = 10, epsilon = 0.1, gamma varies; below: "
-    "epsilon = 0.1, gamma = 0.02, k varies. The paper does not print its parameters; we "
-    "chose these. The exact value is the largest over four P: 1, k / 2, k - 2 or k - 1 categories "
-    "at gamma, the others equal; the bounds hold for every P with this gamma.",
     config=Config(points=61),
     quick=Config(),
     effort=("smallest", "largest", "points"),
-    mathematics=(
-        r"d_{TV} \le \min \left\{ q_0 \left( 1 - \frac{1}{k} \right), "
-        r"\min_{1 \le m_0 < n \gamma} (q_{m_0} + q_0 \delta) \left( 1 - \frac{1}{k} \right) "
-        r"\right\}, \quad \delta = k e^{-2 n (\gamma - m_0 / n)^2}",
-        r"d_{TV}(P, Q) = \frac{1}{2} \sum_y \left| E \left[ q_m \left( \frac{1}{k} - "
-        r"\frac{c_y}{n} \right) \right] \right|",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Evaluate every curve of every panel."""

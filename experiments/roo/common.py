@@ -13,7 +13,6 @@ from dpopt.shape import Design
 from experiments import drawing
 from experiments.roo.baselines import LaplaceProjection
 
-PAPER = "Reveal-or-Obscure"
 VIOLATES = 1.0 + 1e-9
 """An excess factor above this is the rule's own; rounding q_m to 2^-62 stays far below."""
 

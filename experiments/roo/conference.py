@@ -17,7 +17,7 @@ from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import PAPER, violates
+from experiments.roo.common import violates
 from experiments.roo.published import (
     laplace_bound,
     roo_bound,
@@ -86,20 +86,7 @@ class Config:
 
 
 @experiment(
-    "roo-conference-figures-2-3",
-    PAPER,
-    "Figures 2 and 3 (conference)",
-    "True against output distribution at k = 9, n = 1000, epsilon = 0.1, and accuracy "
-    "against epsilon. P is a normal curve of width 1.5 over the categories: the paper prints none. "
-    "The paper estimates DS-ROO's distribution by draws; here it is the exact expectation.",
-    config=Config(points=60),
-    quick=Config(),
-    effort=("points",),
-    mathematics=(
-        r"Q(y) = E \left[ \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n} \right], \quad "
-        r"m = \min_y c_y, \quad (c_1, \dots, c_k) \sim \mathrm{Mult}(n, P)",
-        r"\alpha = \frac{1}{2} \sum_y | Q(y) - P(y) |",
-    ),
+    "roo-conference-figures-2-3", config=Config(points=60), quick=Config(), effort=("points",)
 )
 def run(config: Config) -> Outcome:
     """Compute the output distribution, and the accuracy for each epsilon."""

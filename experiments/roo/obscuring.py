@@ -18,7 +18,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
-from experiments.roo.common import PAPER, RULES, data_sets, violates
+from experiments.roo.common import RULES, data_sets, violates
 from experiments.verdicts import judged
 
 _CASE = "a rule fails"
@@ -70,22 +70,7 @@ class Config:
         return figures + [(_CASE, settings) for settings in _FAILING]
 
 
-@experiment(
-    "roo-figure-1",
-    PAPER,
-    "Figure 1 (journal and conference)",
-    "Obscuring probability q_m against the smallest count m: the published recursions and "
-    "the exact rule; below, two settings in which a published recursion is not private. n and k "
-    "of Figure 1 are the papers'. They print no epsilon; we chose these.",
-    config=Config(),
-    effort=("longest",),
-    mathematics=(
-        r"K(y \mid x) = \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n}, \quad m = \min_y c_y",
-        r"q_0 = \frac{1}{1 + \frac{n}{k} (e^\varepsilon - 1)}, \quad "
-        r"q_m = \max \left\{ 0, \frac{u_m q_{m-1} - w_m}{v_m}, "
-        r"\frac{v' q_{m-1} + w'}{u'} \right\}",
-    ),
-)
+@experiment("roo-figure-1", config=Config(), effort=("longest",))
 def run(config: Config) -> Outcome:
     """Evaluate and audit each rule."""
     shapes: list[dict[str, Cell]] = []

@@ -15,7 +15,7 @@ from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import PAPER, RULES
+from experiments.roo.common import RULES
 from experiments.verdicts import judged
 
 _SOLVED = {
@@ -54,13 +54,6 @@ class Config:
 
 @experiment(
     "roo-program",
-    PAPER,
-    "(37) and the program (68) to (74) (journal)",
-    "The recursions for q_m are optima of linear programs. The journal's recursion with q_M raised "
-    "is the optimum for its constraints (68) to (70) and (72) to (74); the exact rule, for the "
-    "constraints of all neighbours. HiGHS solves them, for some n also through cvxpy. Benchmark "
-    "roo-rule has the times.",
-    published="(37) satisfies the conditions.",
     config=Config(
         records=(3, 5, 7, 12, 20, 30, 61, 101, 200, 500, 1000),
         categories=(2, 3, 5, 10),
@@ -68,16 +61,6 @@ class Config:
         cvxpy_records=(12, 61, 200),
     ),
     quick=Config(),
-    mathematics=(
-        r"\min_{0 \le q \le 1} \sum_{m=0}^{M} q_m \quad \mbox{subject to} \quad "
-        r"u_m q_{\tilde m} \le v_m q_m + w_m, \quad u' q_{\tilde m} \le v' q_m + w', \quad "
-        r"| \tilde m - m | \le 1",
-        r"u_m = \frac{1}{k} - \frac{m + 1}{n}, \quad "
-        r"v_m = e^\varepsilon \left( \frac{1}{k} - \frac{m}{n} \right), \quad "
-        r"w_m = \frac{m e^\varepsilon - m - 1}{n}",
-        r"u' = \frac{1}{k} - 1 - \frac{1}{n}, \quad v' = e^\varepsilon \left( \frac{1}{k} - 1 "
-        r"\right), \quad w' = e^\varepsilon - 1 - \frac{1}{n}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Solve both programs at each setting, and compare them with the recursions."""

@@ -21,7 +21,6 @@ from experiments.parameters import STRICT, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import LaplaceProjection, subrr
 from experiments.roo.common import (
-    PAPER,
     DataSets,
     distances,
     estimated_distances,
@@ -76,19 +75,9 @@ class Config:
 
 @experiment(
     "roo-utility",
-    PAPER,
-    "beyond the papers: the best sampler there is",
-    "Total variation between the pmf of the released category and the empirical pmf, for "
-    "small n and k: published samplers, ours, the optimum over all epsilon-DP samplers, and a "
-    "lower bound in closed form. Laplace noise is sampled; bars are one standard error.",
     config=Config(epsilons=(1.0, 0.5), draws=20_000),
     quick=Config(),
     effort=("draws", "seed"),
-    mathematics=(
-        r"\min_K \max_x \frac{1}{2} \sum_y \left| K(y \mid x) - \frac{c_y(x)}{n} \right| \quad "
-        r"\mbox{subject to} \quad K(y \mid x') \le e^\varepsilon K(y \mid x), \quad "
-        r"\sum_y K(y \mid x) = 1",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure each sampler on every data set up to the order of the categories."""

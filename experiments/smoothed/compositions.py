@@ -16,7 +16,6 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.votes import COUNTED, history, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
@@ -229,32 +228,9 @@ def _panel(axes: Axes, table: Table, fits: Table) -> None:
     axes.plot(thousands, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
 
 
-_MATHEMATICS = (
-    r"\delta_{SDP}(\varepsilon) = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
-    r"= \max_{n_1 + n_2 = n} E [\delta(B(n_1, p_1) + B(n_2, p_2))]",
-    r"\delta_{SDP}(\varepsilon) \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
-    r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
-    r"\varepsilon > \ln \frac{1}{1 - \eta}, \qquad \eta = \frac{T}{n}",
+experiment("smoothed-figure-2-left", config=Config(), quick=Config(epsilons=_SHOWN))(run).figure(
+    plot
 )
-
 experiment(
-    "smoothed-figure-2-left",
-    PAPER,
-    "Figure 2 (left)",
-    "Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-    "vote shares of all regions of 2020, with exponential fits and DP's delta.",
-    published="exponentially small in n; vertices DC and NE-2",
-    config=Config(),
-    quick=Config(epsilons=_SHOWN),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
-experiment(
-    "smoothed-figure-4",
-    PAPER,
-    "Figure 4",
-    "The same over the regions of 2020 and over all elections since 1920, for 0.2 % and "
-    "0.01 % of the votes lost.",
-    published="exponentially small in n in all four",
-    config=Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN),
-    mathematics=_MATHEMATICS,
+    "smoothed-figure-4", config=Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN)
 )(run).figure(plot)

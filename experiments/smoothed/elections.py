@@ -14,7 +14,6 @@ from dpopt import ParameterError, smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility
 from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
@@ -165,30 +164,5 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-_MATHEMATICS = (
-    r"\delta(x) = \max_{x' \simeq x} \max\{d_\varepsilon(x, x'),\, d_\varepsilon(x', x)\}, \qquad "
-    r"d_\varepsilon(x, x') = \sum_a \max\{0,\, \Pr[M(x) = a] - e^\varepsilon \Pr[M(x') = a]\}",
-    r"u(t, x_{-i}) = \frac{1}{1 - t} \max_{X_i} E_{a \sim M(x_{-i} \cup X_i)} "
-    r"\left[\max\{0,\, \max_X \Pr[X | a, x_{-i}] - t\}\right], \qquad "
-    r"t = \frac{e^\varepsilon}{e^\varepsilon + 1}",
-)
-
-experiment(
-    "smoothed-figure-1",
-    PAPER,
-    "Figure 1",
-    "delta(x) and the adversary's utility for the counts of each presidential election "
-    "of the United States, 0.2 % of the votes lost at random, t = 0.51.",
-    published="utility from the order of 1e-32 to 1e-8, always below 1/n",
-    config=Config(),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
-experiment(
-    "smoothed-figure-3",
-    PAPER,
-    "Figure 3",
-    "The same for three thresholds and two losses.",
-    published="far below DP's delta in all; delta = o(1/n) at 0.01 % lost and t = 0.6",
-    config=Config((0.5, 0.51, 0.6), (0.002, 0.0001)),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
+experiment("smoothed-figure-1", config=Config())(run).figure(plot)
+experiment("smoothed-figure-3", config=Config((0.5, 0.51, 0.6), (0.002, 0.0001)))(run).figure(plot)

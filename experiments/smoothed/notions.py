@@ -15,7 +15,6 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.program import distributional_delta
 from experiments.smoothed.votes import COUNTED, history, pmfs, units
@@ -60,23 +59,7 @@ class Config:
         return rows[smoothed.hull_vertices(rows)]
 
 
-@experiment(
-    "smoothed-tables-1-2-3",
-    PAPER,
-    "Table 1; the notions of Tables 2 and 3 in numbers",
-    "The sampling-histogram under DP, smoothed DP and distributional DP, with and "
-    "without noise, over the two extreme regions of 2020. Tables 2 and 3 of the paper have no "
-    "numbers; here three of their notions are computed.",
-    published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
-    config=Config(),
-    mathematics=(
-        r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
-        r"\sum_j |h_j - \tilde h_j|\right)",
-        r"\varepsilon' = \ln(1 + \eta (e^{\varepsilon} - 1)) \geq \eta \varepsilon",
-        r"\delta_{DDP} \leq \delta_{SDP} = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
-        r"\leq \delta_{DP} = \max_x \delta(x)",
-    ),
-)
+@experiment("smoothed-tables-1-2-3", config=Config())
 def run(config: Config) -> Outcome:
     """Compute Table 1, and numbers for Tables 2 and 3."""
     distributions = config.pmfs()

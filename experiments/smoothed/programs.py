@@ -14,7 +14,6 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
 
@@ -44,14 +43,7 @@ def _mechanism(records: int) -> smoothed.SamplingHistogram:
     return smoothed.SamplingHistogram(records, (records + 1) // 2)
 
 
-@experiment(
-    "smoothed-programs",
-    PAPER,
-    "Definitions 2 and 3 as programs",
-    "delta(x), smoothed delta and one step of SGD by exact sums and by linear programs.",
-    config=Config(),
-    quick=Config(records=(4, 6), epsilons=(0.5,)),
-)
+@experiment("smoothed-programs", config=Config(), quick=Config(records=(4, 6), epsilons=(0.5,)))
 def run(config: Config) -> Outcome:
     """Solve the programs of each setting, and compare them with the sums."""
     rows = [

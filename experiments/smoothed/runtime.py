@@ -20,7 +20,6 @@ from dpopt.prob.histograms import histogram_count, histograms
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Rising
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.verdicts import observed, statement
 
 _UNITS = np.array([[0.7714, 0.2286], [0.0553, 0.9447]])
@@ -55,22 +54,11 @@ _CONFIG = Config()
 
 @experiment(
     "smoothed-theorem-2",
-    PAPER,
-    "Theorem 2",
-    "The cost of smoothed delta in addition to the profile: terms of Definition 3, products of "
-    "Algorithm 1, both as written, and terms of the expectations that this package evaluates.",
-    published="O(n^(2 m + l* - 3)) in Section 4, O(n^(m + l* - 1)) in Appendix D.5",
     config=Config(
         records=(*_CONFIG.records, 512), records_of_three=(*_CONFIG.records_of_three, 36)
     ),
     quick=_CONFIG,
     effort=("records", "records_of_three", "definition"),
-    mathematics=(
-        r"\max_{n_1 + \dots + n_{\ell^*} = n} \sum_h \left(P_{n_1, \pi_1} * \dots * "
-        r"P_{n_{\ell^*}, \pi_{\ell^*}}\right)(h)\, \delta(h)",
-        r"\sum_{n_1 + n_2 = n} \binom{n_1 + m - 1}{m - 1} \binom{n_2 + m - 1}{m - 1} = "
-        r"\binom{n + 2 m - 1}{2 m - 1} = \Theta(n^{2 m + \ell^* - 3}), \qquad \ell^* = 2",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Compute smoothed delta in each way, and count what each adds up."""

@@ -19,7 +19,6 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import Gradients, gradients
 from experiments.verdicts import not_comparable
 
@@ -232,26 +231,13 @@ _QUICK_2 = Config(FIGURE_2, databases=10)
 _QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
 _FULL = {"batches": (5, 7, 9, 11, 13, 15, 17, 20, 22), "shares": (0.0, 0.25, 0.5, 0.75, 1.0)}
 
-for _name, _item, _quick, _databases in (
-    ("smoothed-figure-2-right", "Figure 2 (right)", _QUICK_2, 40),
-    ("smoothed-figure-5", "Figure 5", _QUICK_5, 20),
+for _name, _quick, _databases in (
+    ("smoothed-figure-2-right", _QUICK_2, 40),
+    ("smoothed-figure-5", _QUICK_5, 20),
 ):
     experiment(
         _name,
-        PAPER,
-        _item,
-        "Smoothed delta of one SGD step with 8-bit gradients: delta of each database is exact, "
-        "its average is over sampled databases of a grid of compositions, with a 99 % band. "
-        "Dotted: exponential fits in n.",
-        published="delta falls exponentially in n, DP's delta does not; no numbers.",
         config=replace(_quick, databases=_databases, **_FULL),
         quick=_quick,
         effort=("databases", "confidence", "seed"),
-        mathematics=(
-            r"\delta_{SDP}(\varepsilon) = \max_{n_1 + n_2 = n} E_{x \sim \pi_1^{n_1} \pi_2^{n_2}} "
-            r"[\delta(x)], \qquad M(x) = \left\lfloor \frac{1}{T} \sum_{i \in B} x_i "
-            r"+ \frac{1}{2} \right\rfloor, \qquad |B| = T = \sqrt{n}",
-            r"\sum_s c_s y^s = [z^T] \prod_{i=1}^n (1 + z y^{x_i}), \qquad "
-            r"\Pr\left[\sum_{i \in B} x_i = s\right] = c_s \binom{n}{T}^{-1}",
-        ),
     )(run).figure(plot)

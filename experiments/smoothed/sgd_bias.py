@@ -15,7 +15,6 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
 
@@ -67,20 +66,9 @@ class Config:
 
 @experiment(
     "smoothed-sgd-bias",
-    PAPER,
-    "Figure 2 (right), how it was estimated",
-    "Left: estimates of delta from independent draws, over the exact value; mean and "
-    "range. Right: delta over all replacements of one record, and over the two that the "
-    "estimates are based on.",
-    published="Probabilities are estimated from 10^6 independent trials.",
     config=Config(draws=(10**5, PUBLISHED_DRAWS, 10**7), estimates=40),
     quick=Config(),
     effort=("draws", "estimates", "seed"),
-    mathematics=(
-        r"\hat\delta = \max_{x'} \sum_a \max\{0,\, \hat p_a - e^\varepsilon \hat p'_a\}, "
-        r"\qquad E[\hat\delta] \geq \max_{x'} \sum_a \max\{0,\, p_a - e^\varepsilon p'_a\} "
-        r"\quad \text{(Jensen)}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Compare estimates with exact values, and the two heuristic neighbours with all."""

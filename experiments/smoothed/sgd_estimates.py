@@ -15,7 +15,6 @@ from dpopt import smoothed
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Probability, Seed, Several
 from experiments.registry import Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.gradients import drawn_counts, gradients
 from experiments.verdicts import not_comparable
 
@@ -45,20 +44,9 @@ class Config:
 
 @experiment(
     "smoothed-sgd-estimates",
-    PAPER,
-    "Figure 2 (right), estimates beside exact values",
-    "delta of one SGD step from the paper's 10^6 draws, and its exact value, with the 99 % "
-    "interval of Clopper and Pearson for the event that the draws choose; the interval ignores "
-    "that choice.",
-    published="Probabilities are estimated from 10^6 independent trials; 99 % intervals.",
     config=Config(batches=(5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 20, 22), databases=40),
     quick=Config(),
     effort=("databases", "confidence", "seed"),
-    mathematics=(
-        r"S = \{a : \hat p_a > e^\varepsilon \hat p'_a\}, \qquad "
-        r"\hat\delta = \hat p(S) - e^\varepsilon \hat p'(S), \qquad "
-        r"[p_-(S) - e^\varepsilon p'_+(S),\ p_+(S) - e^\varepsilon p'_-(S)]",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Estimate delta of the same databases whose delta is computed exactly."""

@@ -19,17 +19,6 @@ from annotated_types import Ge, Le
 from dpopt.local.decoder import category_variances
 from dpopt.local.subsets import best_subset
 
-PAPER = "Linear queries"
-
-PROGRAM = (
-    r"\min_{\theta \ge 0} \; \mathrm{tr}(M^{-1} W^\top W), \quad"
-    r" M = \sum_s \theta_s \frac{s s^\top}{s \cdot p}, \quad \sum_s \theta_s s = 1, \quad"
-    r" s \in \{1, e^\varepsilon\}^n",
-    r"\frac{1}{N} \mathrm{E} \| V y - W x \|^2 = \sum_u p_u \Big( \sum_o Q_{ou} \|V_o\|^2"
-    r" - \|W_u\|^2 \Big), \quad p = x / N",
-)
-"""The program, and what it makes least."""
-
 
 def least_of(variances: Mapping[str, float]) -> str:
     """Return the name of the least variance, the first of those that are equal up to rounding.

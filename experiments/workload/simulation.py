@@ -17,7 +17,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.votes import units
-from experiments.workload.baselines import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import Categories, Epsilon, Queries
 
 Counts = npt.NDArray[np.int64]
 
@@ -84,19 +84,9 @@ class Config:
 
 @experiment(
     "workload-simulation",
-    PAPER,
-    "Simulation",
-    "The total variance that the certified kernel predicts for people of an election and "
-    "for a synthetic pmf, and the squared error of repeated runs, from a thousand people to ten "
-    "million.",
     config=Config(),
     quick=Config(categories=8, runs=1_000),
     effort=("runs", "seed"),
-    mathematics=(
-        *PROGRAM,
-        r"\mathrm{E} \| V y - W x \|^2 = \sum_u x_u \Big( \sum_o Q_{ou} \|V_o\|^2"
-        r" - \|W_u\|^2 \Big), \quad y = \sum_u \mathrm{Multinomial}(x_u, Q_{\cdot u})",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""

@@ -17,8 +17,6 @@ from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import (
-    PAPER,
-    PROGRAM,
     Categories,
     Epsilon,
     Queries,
@@ -53,15 +51,9 @@ class Config:
 
 @experiment(
     "workload-table",
-    PAPER,
-    "Table of variances",
-    "The least variance of linear queries, from a convex program with a proved bound, and the "
-    "variances of mechanisms in use. Projected gradient is our implementation of the method of "
-    "McKenna, Maity, Mazumdar and Miklau (2020), from random starts.",
     config=Config(),
     quick=Config(categories=8, tries=1, steps=300),
     effort=("tries", "steps", "seed"),
-    mathematics=PROGRAM,
 )
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and evaluate the baselines."""

@@ -127,7 +127,7 @@ CASES = (
         "figure 2",
         {
             "subsampling has the optimal error": "refuted: 0.1212",
-            "the best utility among all": "refuted: m = 3, error = 0.037698, of another gamma = 0.015",
+            "the best utility among all": "refuted: m = 3, error = 0.037698, of another",
             "the highest for every number": "refuted: m = 3, l = 10",
         },
     ),

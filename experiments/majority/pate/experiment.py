@@ -97,16 +97,6 @@ QUICK = Config()
 
 @experiment(
     "majority-tables-1-6-8-10",
-    "DaRRM",
-    "Tables 1, 6, 8 and 10",
-    "Labels of MNIST and Fashion-MNIST images, 5 against 8, from K = 11 teachers at "
-    "(m epsilon, m Delta) for each label, epsilon = 0.0892 and 0.0852, Delta = 1e-4: GNMax on "
-    "teachers without privacy, DaRRM on teachers trained by DP-SGD. The votes are from our "
-    "three training runs for each data set, with learning rates chosen on training images.",
-    published="GNMax / subsampling / optimised gamma at Q = 100, MNIST: m = 1: .57 / .71 / .69; "
-    "m = 3: .64 / .76 / .80; m = 5: .72 / .79 / .83; m = 7: .80 / .80 / .83; Fashion-MNIST: m = 1: "
-    ".56 / .89 / .91; m = 3: .64 / .93 / .96; m = 5: .72 / .97 / .97; m = 7: .79 / .96 / .96; all "
-    "of them in the table.",
     config=replace(QUICK, draws=1000),
     quick=QUICK,
     effort=("draws", "seed"),
