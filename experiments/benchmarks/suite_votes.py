@@ -18,7 +18,7 @@ from dpopt import majority
 from dpopt.table import SortedHistograms
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmark, same
 from experiments.majority.full_set import every_multiset, full_problem, full_size, rows_of
 
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
@@ -217,17 +217,8 @@ def histograms(ballots: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     return (table.max(axis=1, keepdims=True) - table).astype(float), np.array(list(pairs))
 
 
-_ACCURACY = (
-    "cvxpy and linprog as called by default (HiGHS 1e-7, CLARABEL 1e-8), interior point 1e-10, "
-    "PDLP 1e-7"
-)
-
-
 def _noise_function(
     name: str,
-    title: str,
-    measures: str,
-    setting: str,
     sizes: tuple[int, ...],
     prepare: Any,  # noqa: ANN401
     *,
@@ -237,13 +228,8 @@ def _noise_function(
 ) -> Benchmark:
     """Return a benchmark of dpopt, and of solvers of every row up to a size."""
     solvers = rivals.DEFAULTS | rivals.HIGHS_ITSELF if written_up_to else {}
-    return Benchmark(
-        name=name,
-        title=title,
-        measures=measures,
-        setting=setting,
-        axis="voters K",
-        value="optimum",
+    return benchmark(
+        name,
         sizes=sizes,
         contenders=(
             Contender("dpopt.solve", prepare, solved),
@@ -258,19 +244,10 @@ def _noise_function(
     )
 
 
-def _corner_sets(
-    name: str, case: str, voter_delta: float, order: str, sizes: tuple[int, ...]
-) -> Benchmark:
+def _corner_sets(name: str, voter_delta: float, sizes: tuple[int, ...]) -> Benchmark:
     prepare = partial(surrogate, voter_delta)
-    return Benchmark(
-        name=name,
-        title=f"Lemma 5.1: the whole set of corners and the reduced one, {case}",
-        measures="Writing and solving the program over the paper's set of multisets, and over the "
-        "reduced set, whose rows are priced.",
-        setting=f"epsilon = 0.1, {case}, m = 3, delta = m Delta; the paper's surrogate; the "
-        f"paper's set has {order} multisets; dpopt's backend for both",
-        axis="voters K",
-        value="optimum",
+    return benchmark(
+        name,
         sizes=sizes,
         contenders=(
             Contender("reduced set, priced", prepare, solved),
@@ -281,13 +258,8 @@ def _corner_sets(
     )
 
 
-PRIVATE = Benchmark(
-    name="votes-private",
-    title="The plurality of private voters",
-    measures="From the parameters to a proved table, in integers; the solver's optimum alone.",
-    setting="three classes, epsilon = 0.1, m = 3; every histogram as likely",
-    axis="voters K",
-    value="probability that the plurality is missed",
+PRIVATE = benchmark(
+    "votes-private",
     sizes=(7, 9, 11, 21, 31),
     contenders=(
         Contender("dpopt", same, cutting),
@@ -297,13 +269,8 @@ PRIVATE = Benchmark(
     limits=Limits(60),
 )
 
-PLAIN = Benchmark(
-    name="votes-plain",
-    title="The plurality of plain ballots",
-    measures="From the parameters to a proved table, in integers; the solver's optimum alone.",
-    setting="three classes, epsilon = 0.5; every histogram as likely",
-    axis="ballots K",
-    value="mean regret in ballots",
+PLAIN = benchmark(
+    "votes-plain",
     sizes=(5, 10, 15, 20, 60),
     contenders=(
         Contender("dpopt, sorted histograms", same, over_partitions),
@@ -316,50 +283,19 @@ PLAIN = Benchmark(
 BENCHMARKS = (
     _noise_function(
         "majority-pure",
-        "DaRRM's noise function, Delta = 0",
-        "Solving equation 2 of the DaRRM paper over its whole set of corner multisets.",
-        "epsilon = 0.1; m = K / 5 rounded down, K / 10 above K = 101; p_i uniform on [0, 1]; "
-        + _ACCURACY,
         (11, 21, 51, 101, 201, 501, 1001),
         pure,
         certified_up_to=501,
         written_up_to=201,
         seconds=30,
     ),
+    _noise_function("majority-shifted", (5, 11, 15, 21, 31, 41), shifted, written_up_to=31),
+    _noise_function("majority-many", (31, 51, 71, 101, 151, 201, 301), shifted_tenth),
     _noise_function(
-        "majority-shifted",
-        "DaRRM's noise function, Delta = 1e-5",
-        "The same for voters that are only (epsilon, Delta)-DP: eight corners, not four.",
-        "epsilon = 0.1, Delta = 1e-5, m = 3, delta = 1 - (1 - Delta)^3; p_i uniform on [0, 1]; "
-        + _ACCURACY,
-        (5, 11, 15, 21, 31, 41),
-        shifted,
-        written_up_to=31,
+        "majority-large", (101, 201, 301, 401, 501, 701, 1001), partial(surrogate, 0.0)
     ),
-    _noise_function(
-        "majority-many",
-        "DaRRM's noise function, Delta = 1e-5, many voters",
-        "The same at sizes that only cutting planes reach.",
-        "epsilon = 0.1, Delta = 1e-5, m = K / 10 rounded down, delta = 1 - (1 - Delta)^m",
-        (31, 51, 71, 101, 151, 201, 301),
-        shifted_tenth,
-    ),
-    _noise_function(
-        "majority-large",
-        "DaRRM's noise function, many voters and a small allowance",
-        "Cutting planes at interior points, where those at vertices take long.",
-        "epsilon = 0.1, Delta = 0, m = 3; the paper's surrogate",
-        (101, 201, 301, 401, 501, 701, 1001),
-        partial(surrogate, 0.0),
-    ),
-    _corner_sets("majority-corner-sets", "Delta = 0", 0.0, "O(K^3)", (11, 21, 35, 51, 71)),
-    _corner_sets(
-        "majority-corner-sets-shifted",
-        "Delta = 1e-5",
-        _MECHANISM_DELTA,
-        "O(K^7)",
-        (5, 7, 9, 11, 13),
-    ),
+    _corner_sets("majority-corner-sets", 0.0, (11, 21, 35, 51, 71)),
+    _corner_sets("majority-corner-sets-shifted", _MECHANISM_DELTA, (5, 7, 9, 11, 13)),
     PRIVATE,
     PLAIN,
 )
