@@ -17,7 +17,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,7 +71,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @classmethod
-    def of(cls, caption: str, records: Sequence[Mapping[str, Cell]]) -> Table:
+    def of(cls, records: Sequence[Mapping[str, Cell]], caption: str = "") -> Table:
         """Build a table from records with the same keys."""
         columns = tuple(records[0])
         return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
@@ -258,7 +258,8 @@ def experiment(
 ) -> Callable[[Callable[[Any], Outcome]], Experiment]:
     """Register what computes the outcome of an experiment: a decorator.
 
-    Paper, item, summary, mathematics and what is published stand in ``items.toml`` under its name.
+    Paper, item, summary, mathematics, what is published, and the captions of tables without one
+    stand in ``items.toml`` under its name.
 
     Args:
         name: see `Experiment`, as for the others.
@@ -267,11 +268,21 @@ def experiment(
     """
     caller = sys._getframe(1).f_globals
     texts = texts_of(Path(caller["__file__"]).parent)
-    said = {"paper": texts.get("paper")} | texts[name]
+    said = {"paper": texts.get("paper"), **texts[name]}
+    captions = texts.get("captions", {}) | said.pop("captions", {})
     said["mathematics"] = tuple(said.get("mathematics", ()))
 
     def registered(run: Callable[[Any], Outcome]) -> Experiment:
-        made = Experiment(name, config=config, run=run, module=caller["__name__"], **said, **about)
+        def captioned(config: Any) -> Outcome:  # noqa: ANN401
+            outcome = run(config)
+            tables = {
+                key: replace(table, caption=table.caption or captions[key].format(config=config))
+                for key, table in outcome.tables.items()
+            }
+            return replace(outcome, tables=tables)
+
+        module = caller["__name__"]
+        made = Experiment(name, config=config, run=captioned, module=module, **said, **about)
         REGISTERED[name] = made
         return made
 

@@ -35,12 +35,7 @@ PUBLISHED = Path(__file__).parent
 @click.option("--rounds", type=click.IntRange(1, 99), help="Turns of each contender.  [3]")
 @click.option("--list", "listing", is_flag=True, help="List the benchmarks and stop.")
 def command(
-    names: tuple[str, ...],
-    quick: bool,
-    out: Path,
-    jobs: int,
-    rounds: int | None,
-    listing: bool,
+    names: tuple[str, ...], quick: bool, out: Path, jobs: int, rounds: int | None, listing: bool
 ) -> int:
     """Time dpopt beside what one would use instead: all benchmarks, or those NAMEd.
 

@@ -46,10 +46,7 @@ class Effort:
 
 
 def measure(
-    benchmark: Benchmark,
-    sizes: tuple[int, ...],
-    effort: Effort,
-    child: Child = run_child,
+    benchmark: Benchmark, sizes: tuple[int, ...], effort: Effort, child: Child = run_child
 ) -> list[Record]:
     """Return one record for each contender at each size.
 

@@ -17,6 +17,10 @@ from experiments.benchmarks.spec import benchmarks
 from experiments.parameters import STRICT, Count
 from experiments.registry import Outcome, Table, experiment
 
+_TIMES = (
+    "One row for each contender at each size: alternating turns in fresh processes, one thread; "
+    "ratio to the first contender of the benchmark, median and quartiles."
+)
 _COLUMNS = 4
 _DECADES = 100
 
@@ -64,13 +68,8 @@ def to_outcome(results: Results) -> Outcome:
         for slope in (benchmark["slopes"] or [{}])
     ]
     tables = {
-        "times": Table.of(
-            "One row for each contender at each size: alternating turns in fresh processes, one "
-            "thread; ratio to the first contender of the benchmark, median and quartiles. "
-            + _agreement(results),
-            times,
-        ),
-        "growth": Table.of("Seconds = constant times size^slope, fitted over all sizes.", growth),
+        "times": Table.of(times, caption=f"{_TIMES} {_agreement(results)}"),
+        "growth": Table.of(growth, caption="Seconds = constant size^slope, fitted over all sizes."),
     }
     where = results["machine"]
     machine = (

@@ -55,11 +55,7 @@ class Clicks:
     rows: int
 
 
-def load_clicks(
-    path: str | Path,
-    user: str = "device_id",
-    block: int = _BLOCK,
-) -> Clicks:
+def load_clicks(path: str | Path, user: str = "device_id", block: int = _BLOCK) -> Clicks:
     """Read the clicks of train.csv, plain or gzipped (told apart by its first bytes).
 
     Memory is one block and 44 bytes for each click.

@@ -52,7 +52,7 @@ def error_of(values: Sequence[float] | Floats) -> float | None:
 def meanings(known: Mapping[str, str]) -> Table:
     """Return the ways of choosing a label, in words."""
     rows = [{"method": name, "meaning": meaning} for name, meaning in known.items()]
-    return Table.of("The ways of choosing a label.", rows)
+    return Table.of(rows)
 
 
 def measured(values: Floats, beside: Floats) -> dict[str, Cell]:

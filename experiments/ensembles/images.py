@@ -22,15 +22,7 @@ import dpopt
 from dpopt import NotPrivateError, majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
-from experiments.ensembles.common import (
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    places,
-    room,
-)
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
@@ -193,20 +185,8 @@ def run(config: Config) -> Outcome:
                 found = list(in_total(votes, total, asked, together=many > 1))
                 totals += _rows(where, votes, found, "gnmax")
     tables = {
-        "labels": Table.of(
-            "Expected accuracy of one label at (m epsilon, m Delta) over all test images, without "
-            "sampling: mean and standard error over the training runs; the gain over DaRRM with "
-            "the paper's objective; what a label spends.",
-            labels,
-        ),
-        "totals": Table.of(
-            "Expected accuracy of each of Q labels at one total: that of all private teachers "
-            "together, which see the same images, or that of one, where each sees its own. Plain "
-            "teachers always see their own, or their labels are not private. The private "
-            "teachers are trained once, and any number of labels is computed from them. The "
-            "gain is that over GNMax.",
-            totals,
-        ),
+        "labels": Table.of(labels),
+        "totals": Table.of(totals),
         "methods": meanings(PRIVATE | PLAIN),
     }
     return Outcome(tables)

@@ -22,15 +22,7 @@ from dpopt import NotPrivateError
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.images import NAME
-from experiments.ensembles.common import (
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    places,
-    room,
-)
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import (
     Floats,
     Ints,
@@ -191,11 +183,7 @@ class Ballots:
         found, inverse = np.unique(rows, axis=0, return_inverse=True)
         variables = variables_of(rules.inputs, counts, labels)
         return cls(
-            rules,
-            variables.reshape(shape),
-            found[:, :-1],
-            found[:, -1],
-            inverse.reshape(shape),
+            rules, variables.reshape(shape), found[:, :-1], found[:, -1], inverse.reshape(shape)
         )
 
     def right(self, share: Floats) -> Floats:
@@ -212,10 +200,7 @@ Choice = tuple[Floats, float | None, float | None, float | None]
 
 
 def answers(
-    ballots: Ballots,
-    epsilon: float,
-    ranged: float,
-    gnmax: tuple[float, float | None, float | None],
+    ballots: Ballots, epsilon: float, ranged: float, gnmax: tuple[float, float | None, float | None]
 ) -> dict[str, Choice]:
     """Return every way of choosing a label, by its name in `MEANING`.
 
@@ -278,19 +263,8 @@ def run(config: Config) -> Outcome:
                 for name in _RIVALS
             ]
     tables = {
-        "accuracy": Table.of(
-            "Expected accuracy of one label over all queries and the mechanism's coins, without "
-            "sampling: mean and standard error over the splits, which share images; the gain over "
-            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard "
-            "error, and in how many splits it is positive; what a label spends, for rules by "
-            "all pairs of histograms that differ by one ballot; r, step, scale or sigma.",
-            rows,
-        ),
-        "ladder": Table.of(
-            "The ladder, and its gain over the other rules with the largest step on the same "
-            "splits: where it is negative, the other one is to be taken.",
-            rivals,
-        ),
+        "accuracy": Table.of(rows),
+        "ladder": Table.of(rivals),
         "teachers": _teachers(polls),
         "methods": meanings(MEANING),
     }
@@ -306,26 +280,18 @@ def run_labels(config: LabelsConfig) -> Outcome:
         ballots = Ballots.of(polled)
         for epsilon, labels in product(config.epsilon, config.labels):
             rows += _at_one_budget(ballots, Guarantee(epsilon, config.delta), labels)
-    measures = (
-        "Expected accuracy of each of Q labels that spend one budget together, as for one "
-        "label. Purely private labels: the exact composition of the worst mechanism of their "
-        "epsilon. The exponential mechanism: the better of that and of epsilon^2 / 8 of "
-        "concentrated privacy each. GNMax: one Gaussian vector of all counts."
-    )
-    tables = {"accuracy": Table.of(measures, rows)}
+    tables = {"accuracy": Table.of(rows)}
     if config.designed_labels:
         ballots = Ballots.of([each.first(config.designed_voters) for each in whole])
         cases = list(product(config.designed_epsilon, config.designed_labels))
         tables["designed"] = Table.of(
-            f"{measures} Designed: the rule whose Q labels are proved private together; its "
-            "parameter is that of its privacy curve.",
             [
                 row
                 for epsilon, labels in track(cases)
                 for row in _at_one_budget(
                     ballots, Guarantee(epsilon, config.delta), labels, designed=True
                 )
-            ],
+            ]
         )
     tables |= {"teachers": _teachers(polls), "methods": meanings(MEANING)}
     return Outcome(tables, data=NAME)
@@ -378,11 +344,7 @@ def _poll(polled: list[Polled]) -> dict[str, Cell]:
 
 
 def _teachers(polls: list[dict[str, Cell]]) -> Table:
-    return Table.of(
-        "The teachers: accuracy of one, share of queries on which all agree, and on which the "
-        "first class leads by 2 votes at most; means over the splits.",
-        polls,
-    )
+    return Table.of(polls)
 
 
 def plot(outcome: Outcome) -> Figure:

@@ -25,22 +25,8 @@ from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.data.images import NAME
-from experiments.ensembles.common import (
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    room,
-)
-from experiments.ensembles.pmfs import (
-    Floats,
-    Ints,
-    Rules,
-    response,
-    rules_of,
-    variables_of,
-)
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
+from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
 from experiments.parameters import STRICT, Count, Positive, Rising, Seed, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
@@ -247,23 +233,11 @@ def run(config: Config) -> Outcome:
             for epsilon in config.epsilon:
                 rows += _rows(config, word, kind, epsilon, models)
     tables = {
-        "accuracy": Table.of(
-            "Expected accuracy of one label: exact for randomised response, over all queries and "
-            "the mechanism's coins for trained voters; mean and standard error over the splits; "
-            "the gain over the plurality of m voters on the same splits; what the label spends, "
-            "exactly for three classes and by simple composition otherwise, and whether it is m "
-            "epsilon at most.",
-            rows,
-        ),
-        "classifiers": Table.of(
-            "The regression behind all voters, without noise: accuracy, images that it is trained "
-            "on and asked, how far one replaced image moves its weights at most.",
-            kinds,
-        ),
+        "accuracy": Table.of(rows),
+        "classifiers": Table.of(kinds),
         "methods": meanings(MEANING),
         "voters": Table.of(
-            "The kinds of voters.",
-            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers],
+            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers]
         ),
     }
     return Outcome(tables, data=NAME)

@@ -257,9 +257,7 @@ def run(config: Config) -> Outcome:
         for name, each in STATEMENTS.items()
         for where, claimed, found in each.instances(config)
     ]
-    table = Table.of(
-        "The number that the paper claims in each instance, and the computed number.", rows
-    )
+    table = Table.of(rows)
     judged = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
     comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in judged.items())
     return Outcome({"claims": table}, comparisons)

@@ -142,10 +142,7 @@ def run(config: Config) -> Outcome:
             }
             for count in range(1, max(config.queries) + 1)
         ]
-    tables = {
-        "totals": Table.of("The computed and the printed total loss.", totals),
-        "curves": Table.of("Epsilon by general and by simple composition.", curves),
-    }
+    tables = {"totals": Table.of(totals), "curves": Table.of(curves)}
     printed = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
     data = _SOURCE if printed else ""
     return Outcome(tables, of_totals(tables["totals"]), data=data)

@@ -15,16 +15,7 @@ import dpopt
 from dpopt import NotPrivateError, majority
 from experiments import drawing, style
 from experiments.majority.full_set import check_design, full_size
-from experiments.majority.voters import (
-    CURVES,
-    PAPER_PRIOR,
-    Composed,
-    Config,
-    Target,
-    Voters,
-    pmf_words,
-    under,
-)
+from experiments.majority.voters import CURVES, PAPER_PRIOR, Composed, Config, Target, Voters, under
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, numbers, statement
 
@@ -356,13 +347,7 @@ def run(config: Voters) -> Outcome:
         errors.append({**where, **_record(design, means[key]), "prior": config.prior})
         for ones, value in enumerate(design.gamma):
             shapes.append({**where, "l": ones, "gamma": float(value)})
-    tables = {
-        "errors": Table.of(
-            f"Error under {pmf_words(config.prior)}, p_1..p_K, and privacy of each noise function.",
-            errors,
-        ),
-        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
-    }
+    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
     return Outcome(tables, of_noise_functions(config, tables))
 
 

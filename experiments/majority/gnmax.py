@@ -120,19 +120,10 @@ def run(config: Config) -> Outcome:
     contrast = "contrast", config.many_voters, config.many_sigma
     bounds += [_bound(*contrast, order) for order in config.low_orders]
     tables = {
-        "calibration": Table.of("The order and the noise for each privacy loss.", noises),
-        "data_dependent": Table.of(
-            "The data-dependent bound, theorem 6 of Papernot et al., where all voters agree, two "
-            f"classes. The orders {', '.join(f'{order:g}' for order in config.low_orders)} and the "
-            f"contrast ({config.many_voters} voters, sigma = {config.many_sigma:g}) are ours.",
-            bounds,
-        ),
-        "algorithm_6": Table.of(
-            "Algorithm 6 as printed, and with a logarithm added in line 11, and the divergence "
-            "that it should bound. We chose votes, sigma and order.",
-            [_printed(config)],
-        ),
-        "curves": Table.of("The variance that suffices by each order.", curves),
+        "calibration": Table.of(noises),
+        "data_dependent": Table.of(bounds),
+        "algorithm_6": Table.of([_printed(config)]),
+        "curves": Table.of(curves),
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""

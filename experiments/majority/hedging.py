@@ -98,14 +98,7 @@ def run(config: Config) -> Outcome:
                         "lp_gap": design.gap,
                     }
                 )
-    tables = {
-        "errors": Table.of(
-            "Expected error of each noise function under each prior, the least error, the error of "
-            "a fair coin, and the regret: the error minus the least one, over the coin's.",
-            errors,
-        ),
-        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
-    }
+    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
     return Outcome(tables)
 
 

@@ -74,15 +74,7 @@ def run(config: Config) -> Outcome:
                     SAMPLED: votes.whole(votes.sampled(m)),
                 }.items()
             ]
-    table = Table.of(
-        "Error of each of Q labels, E |Pr[label is 1] - Pr[majority is 1]|, p of every question "
-        "uniform on [0, 1]. Jointly: the best kernel given how many voters have each vector of "
-        "answers. Online: the best whose first label depends on first answers alone. Separately: "
-        "for each label the best gamma at m / Q. By subsampling: for each question the majority of "
-        "the same m voters, ties by a coin. Spent: epsilon of all labels over that of a voter; "
-        "proved: it is at most m.",
-        rows,
-    )
+    table = Table.of(rows)
     pairs = table.select(labels=2)
     over = [row for row in pairs.select(way=SEPARATELY).records if row["spent"] > row["m"]]
     text = "{spent:.4f} instead of {m} times epsilon (K = {voters}, epsilon = {epsilon:g})"
@@ -177,11 +169,7 @@ class Answers:
                 spent = max(spent, (mean / other).max())
                 proved &= bool((mean * target.denominator <= target.numerator * other).all())
         error = float((self.costs.mean(axis=2) * (weights / _WHOLE**2)).sum())
-        return {
-            "error": round(error, 7),
-            "spent": round(log(spent) / epsilon, 5),
-            "proved": proved,
-        }
+        return {"error": round(error, 7), "spent": round(log(spent) / epsilon, 5), "proved": proved}
 
 
 @run.figure

@@ -103,25 +103,7 @@ def run(config: Config) -> Outcome:
     """Design labels of private voters and of plain ballots for every number of labels."""
     voters = [row for k in track(config.labels) for row in _of_voters(config, k)]
     ballots = [row for k in track(config.ballot_labels) for row in _of_ballots(config, k)]
-    tables = {
-        "voters": Table.of(
-            f"Expected error of each of k labels of K = {config.voters} voters that are "
-            f"{config.epsilon:g}-DP; all labels together are ({config.total_epsilon:g}, "
-            f"{config.total_delta:g})-private. Under a curve: one design for all k, mu that of a "
-            "Gaussian curve. The next three: one label designed alone that is m epsilon-DP, with "
-            "the largest m that adaptive composition, general composition or m epsilon k allows.",
-            voters,
-        ),
-        "ballots": Table.of(
-            f"Mean regret of each of k labels of {config.ballots} plain ballots over "
-            f"{config.classes} classes, all counts equally likely; all labels together are "
-            f"({config.ballot_epsilon:g}, {config.ballot_delta:g})-private. Parameter: mu of a "
-            "Gaussian curve or epsilon of a pure one; sigma of GNMax; epsilon of one label. What "
-            "is composed exactly has the largest parameter whose labels adaptive composition shows "
-            "to be within the total; it is computed in floats, not certified.",
-            ballots,
-        ),
-    }
+    tables = {"voters": Table.of(voters), "ballots": Table.of(ballots)}
     return Outcome(tables)
 
 

@@ -94,25 +94,7 @@ def run(config: Config) -> Outcome:
         scales.append(_scale_record(k, config, exact, limit, five))
         for setting in config.settings(k):
             losses += _loss_records(setting, exact, five, config.seed)
-    tables = {
-        "weights": Table.of(
-            "Weight of gamma(l): in closed form, on the grid in the limit, and by algorithms 5 and "
-            "4 with their standard errors at T draws, in the mean of the runs, without the factor "
-            "P w of algorithm 5; and the largest relative error of a run of algorithm 5.",
-            weights,
-        ),
-        "scale": Table.of(
-            "What algorithm 5 returns, over the integral that it approximates: P w 2^K in exact "
-            "arithmetic, and the ratio of the sums of weights, of a run in the mean and in the "
-            "limit.",
-            scales,
-        ),
-        "losses": Table.of(
-            "The objective in closed form of the gamma designed with the weights of each run of "
-            "algorithm 5, and the optimum; both are proved private.",
-            losses,
-        ),
-    }
+    tables = {"weights": Table.of(weights), "scale": Table.of(scales), "losses": Table.of(losses)}
     return Outcome(tables, tuple(_comparisons(tables)))
 
 

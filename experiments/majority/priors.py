@@ -104,12 +104,7 @@ def run(config: Config) -> Outcome:
                         else None,
                     }
                 )
-    tables = {
-        "errors": Table.of(
-            "Expected error for each distribution of the p_i that may be true.", errors
-        ),
-        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
-    }
+    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
     return Outcome(tables, of_priors(tables["errors"]))
 
 

@@ -51,8 +51,7 @@ def run(config: Config) -> Outcome:
             }
             for key, name in NAMES.items()
         ]
-    promised = f"({config.epsilon:g}, {config.delta:g})-private"
-    table = Table.of(f"Variance of each count; all together are {promised}.", records)
+    table = Table.of(records)
     return Outcome({"variances": table})
 
 

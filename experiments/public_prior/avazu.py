@@ -15,12 +15,7 @@ from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategorie
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
 from experiments.parameters import STRICT, Count, Seed, Several
-from experiments.public_prior.common import (
-    Epsilon,
-    distances,
-    draw_points,
-    scratch,
-)
+from experiments.public_prior.common import Epsilon, distances, draw_points, scratch
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers
 
@@ -100,17 +95,9 @@ def run(config: Config) -> Outcome:
         )
         rows += [record for group in groups for record in _records(group, config)]
     source = _source(config)
-    tables = {
-        "summary": Table.of(
-            "Algorithm 1 against the KL mollifier: share of the cases it wins, mean improvement of "
-            "the largest TV where it wins, mean loss where it does not; and as published on Avazu.",
-            _summary(config, rows),
-        ),
-    }
+    tables = {"summary": Table.of(_summary(config, rows))}
     if rows:
-        tables["cases"] = Table.of(
-            f"Largest and mean total variation over the users of each subcategory, {source}.", rows
-        )
+        tables["cases"] = Table.of(rows)
     generated = config.path is None
     return Outcome(
         tables,

@@ -11,13 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from experiments.data.images import DIGITS, NAME, SIDES, load_ink
 from experiments.parameters import STRICT, Several
-from experiments.public_prior.common import (
-    OUTPERFORMS,
-    Epsilon,
-    drawn,
-    measured,
-    of_bound,
-)
+from experiments.public_prior.common import OUTPERFORMS, Epsilon, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
 
@@ -50,11 +44,7 @@ def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
     groups = load_ink(config.side, config.digits)
     rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
-    table = Table.of(
-        f"Total variation between images' pmfs of ink and their sampling pmfs, {NAME}: largest and "
-        "mean over the images of each digit, with the least worst case over all p.",
-        rows,
-    )
+    table = Table.of(rows)
     compared = (of_bound(table, "digit"), of_sampler(table))
     return Outcome({"distances": table}, compared, data=NAME)
 

@@ -12,20 +12,14 @@ from pydantic.dataclasses import dataclass
 from dpopt import public_prior
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability
-from experiments.public_prior.common import (
-    Epsilon,
-    distances,
-)
+from experiments.public_prior.common import Epsilon, distances
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
 
 # Decimals of what Example 1 prints for each prior.
 _DIGITS = {"public": 2, "uniform": 1}
 
-_PRIORS = {
-    "public": ("public prior", "paper", 0.03),
-    "uniform": ("uniform prior", "noise", 0.1),
-}
+_PRIORS = {"public": ("public prior", "paper", 0.03), "uniform": ("uniform prior", "noise", 0.1)}
 """Label, role, and what the paper prints as Gamma_TV."""
 
 
@@ -78,12 +72,7 @@ def run(config: Config) -> Outcome:
             {"prior": name, "rate": float(rate), "tv": value}
             for rate, value in zip(rates, values, strict=True)
         ]
-    tables = {
-        "numbers": Table.of(
-            "TV(p, pK) of the user, and Gamma_TV, the worst case over users.", numbers
-        ),
-        "curves": Table.of("TV(p, pK) for each click rate p on site A.", curves),
-    }
+    tables = {"numbers": Table.of(numbers), "curves": Table.of(curves)}
     compared = of_example(tables["numbers"], own=config.printed)
     return Outcome(tables, compared)
 

@@ -16,13 +16,7 @@ from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive, Seed, Several
-from experiments.public_prior.common import (
-    METHODS,
-    OUTPERFORMS,
-    Epsilon,
-    distances,
-    draw_bars,
-)
+from experiments.public_prior.common import METHODS, OUTPERFORMS, Epsilon, distances, draw_bars
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, statement
 
@@ -86,18 +80,7 @@ def run(config: Config) -> Outcome:
     for size in track(config.sizes):
         prior = rng.random(size) + 1e-3
         sizes += _size_records(prior / prior.sum(), config.size_epsilon)
-    tables = {
-        "distances": Table.of(
-            f"Total variation for {config.held_out} held-out users, for the {config.training} "
-            "users of the population program, and the worst case over all p.",
-            rows,
-        ),
-        "sizes": Table.of(
-            "Relative error of qK = q, and of the least K_ii against Theorem 1, applied to one pmf "
-            f"without building the matrix; epsilon = {config.size_epsilon:g}.",
-            sizes,
-        ),
-    }
+    tables = {"distances": Table.of(rows), "sizes": Table.of(sizes)}
     return Outcome(
         tables,
         of_kernels(tables),

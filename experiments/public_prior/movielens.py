@@ -14,13 +14,7 @@ from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import STRICT, Count, Seed, Several, Some
-from experiments.public_prior.common import (
-    Epsilon,
-    drawn,
-    measured,
-    of_bound,
-    scratch,
-)
+from experiments.public_prior.common import Epsilon, drawn, measured, of_bound, scratch
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
@@ -80,11 +74,7 @@ def run(config: Config) -> Outcome:
     users = sum(group.users for group in every)
     source = _source(config, users)
     rows = measured(groups, config.prior, config.epsilon, source, "age")
-    table = Table.of(
-        f"Total variation between users' pmfs and their sampling pmfs, {source}: largest and mean "
-        "over each age group, with the least worst case over all p.",
-        rows,
-    )
+    table = Table.of(rows)
     generated = config.path is None
     return Outcome(
         {"distances": table},

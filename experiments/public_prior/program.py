@@ -111,14 +111,7 @@ def run(config: Config) -> Outcome:
             rows += [_record(config, kind, prior, epsilon, pmfs) for epsilon in config.epsilon]
             if categories == max(config.categories):
                 curves += _curve(config, kind, prior)
-    tables = {
-        "settings": Table.of(
-            "Each setting: Gamma_TV of corollary 1, the optimum of the program, its bound from the "
-            "dual vector, and Algorithm 1; blank where it was not computed.",
-            rows,
-        ),
-        "curves": Table.of("Gamma_TV at the most categories, against epsilon.", curves),
-    }
+    tables = {"settings": Table.of(rows), "curves": Table.of(curves)}
     return Outcome(tables, of_program(tables["settings"]))
 
 
@@ -188,11 +181,7 @@ def _divergences(
         over = max(over, float(np.max(divergence(pmfs, pmfs @ kernel))) / worst - 1)
     twice = 2 * total_variation(pmfs, np.broadcast_to(prior, pmfs.shape))
     beyond = total_variation(pmfs, pmfs @ kernel) - twice
-    return {
-        "missed": missed,
-        "over_point_masses": over,
-        "over_triangle": float(np.max(beyond)),
-    }
+    return {"missed": missed, "over_point_masses": over, "over_triangle": float(np.max(beyond))}
 
 
 def _chi_square(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -288,11 +277,7 @@ _STATEMENTS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any], str]] =
         lambda row: row["over_lemma_3"],
         f"kernels of the programs, up to {_TOLERANCE:g}",
     ),
-    "section 3, triangle": (
-        "TV(p, pK) <= 2 TV(p, q)",
-        lambda row: row["over_triangle"],
-        _DRAWN,
-    ),
+    "section 3, triangle": ("TV(p, pK) <= 2 TV(p, q)", lambda row: row["over_triangle"], _DRAWN),
     "proposition 3": (
         "Algorithm 1 is epsilon-LDP with qK = q",
         lambda row: _missing(row, _EXACT[:3]),

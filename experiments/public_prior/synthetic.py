@@ -16,12 +16,7 @@ from dpopt import solve
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
-from experiments.public_prior.common import (
-    METHODS,
-    Epsilon,
-    draw_points,
-    sampling_pmfs,
-)
+from experiments.public_prior.common import METHODS, Epsilon, draw_points, sampling_pmfs
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
 
@@ -88,11 +83,7 @@ def run(config: Config) -> Outcome:
                 values[0, repeat, place] = total_variation(config.pmfs, found)
                 values[1, repeat, place] = kl_divergence(config.pmfs, found)
         rows += _records(config, epsilon, values)
-    table = Table.of(
-        f"Divergence between p and its sampling pmf: mean and standard error over {config.runs} "
-        "priors; the last two columns are errors of the difference from Algorithm 1.",
-        rows,
-    )
+    table = Table.of(rows)
     compared = of_synthetic(table.select(epsilon=config.epsilon[0]))
     return Outcome({"divergences": table}, compared)
 

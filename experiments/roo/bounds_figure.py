@@ -95,7 +95,7 @@ def run(config: Config) -> Outcome:
         for row, column, k, gamma in track(config.panels)
         for n in config.grid
     ]
-    bounds = Table.of("Total variation of each sampler, or its bound.", rows)
+    bounds = Table.of(rows)
     return Outcome({"bounds": bounds}, of_bounds(bounds))
 
 

@@ -18,10 +18,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.common import violates
-from experiments.roo.published import (
-    laplace_bound,
-    roo_bound,
-)
+from experiments.roo.published import laplace_bound, roo_bound
 from experiments.verdicts import judged, not_comparable, short
 
 _EXACT = "exact expectation, double precision"
@@ -111,10 +108,7 @@ def run(config: Config) -> Outcome:
         for y in range(config.categories)
     ]
     rows = [_record(config, epsilon) for epsilon in track(config.epsilons)]
-    tables = {
-        "pmfs": Table.of("Figure 2: P, and the exact distribution of the released category.", pmfs),
-        "accuracy": Table.of("Figure 3: total variation for each epsilon.", rows),
-    }
+    tables = {"pmfs": Table.of(pmfs), "accuracy": Table.of(rows)}
     return Outcome(tables, of_conference(tables))
 
 

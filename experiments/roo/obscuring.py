@@ -89,10 +89,7 @@ def run(config: Config) -> Outcome:
         {"place": None, "panel": None, **_audit(dpopt.design(dpopt.RevealOrObscure(*setting)))}
         for setting in _AUDITED
     ]
-    tables = {
-        "audits": Table.of("Exact audit of each rule.", audits),
-        "shapes": Table.of("The obscuring probabilities q_m.", shapes),
-    }
+    tables = {"audits": Table.of(audits), "shapes": Table.of(shapes)}
     return Outcome(tables, of_obscuring(tables))
 
 

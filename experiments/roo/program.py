@@ -88,11 +88,9 @@ def run(config: Config) -> Outcome:
         )
     ]
     tables = {
-        "differences": Table.of("The optimum of each linear program and its recursion.", rows),
-        "curves": Table.of("q_m of both for one setting.", curves),
-        "tolerance": Table.of(
-            "Differences up to this tolerance count as zero.", [{"tolerance": config.tolerance}]
-        ),
+        "differences": Table.of(rows),
+        "curves": Table.of(curves),
+        "tolerance": Table.of([{"tolerance": config.tolerance}]),
     }
     return Outcome(tables, of_programs(tables))
 

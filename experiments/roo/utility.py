@@ -20,12 +20,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import LaplaceProjection, subrr
-from experiments.roo.common import (
-    DataSets,
-    distances,
-    estimated_distances,
-    smooth_floor,
-)
+from experiments.roo.common import DataSets, distances, estimated_distances, smooth_floor
 from experiments.verdicts import judged, not_comparable
 
 _ROUNDED = 1.0 + 1e-9
@@ -85,11 +80,7 @@ def run(config: Config) -> Outcome:
     rows: list[dict[str, Cell]] = []
     for (k, epsilon), n in track(list(product(config.settings, config.records))):
         rows += _records(n, k, epsilon, rng, config.draws)
-    table = Table.of(
-        "Total variation of K(x) from the empirical pmf: largest over x, and mean for P uniform on "
-        "the simplex.",
-        rows,
-    )
+    table = Table.of(rows)
     return Outcome({"utility": table}, of_utility(table))
 
 

@@ -65,13 +65,9 @@ def run(config: Config) -> Outcome:
         theorem.append(row | {"out_of_reach": drawn / (n + 1)})
     lemmas = [_lemma_10(config), _lemma_2(), _corollary_3()]
     tables = {
-        "remark_8": Table.of("Natural logarithms: exact smoothed delta and bounds.", remark),
-        "theorem_5": Table.of("DP's delta with replacement, and T/(n + 1).", theorem),
-        "lemmas": Table.of(
-            "Utility u: for Lemmas 2 and 10 with d(x, x') + d(x', x), for Corollary 3 with "
-            "2 delta(x).",
-            lemmas,
-        ),
+        "remark_8": Table.of(remark),
+        "theorem_5": Table.of(theorem),
+        "lemmas": Table.of(lemmas),
     }
     of_bounds = (_of_remark(remark), _of_theorem(theorem))
     return Outcome(tables, (*of_bounds, *_of_lemmas(*lemmas)))

@@ -89,21 +89,14 @@ def run(config: Config) -> Outcome:
         for title, hull in hulls.items()
         for name, share in hull.items()
     ]
-    tables = {
-        "smoothed": Table.of(
-            "Smoothed delta, the maximum over every composition; Remark 8's bound where it is "
-            "stated.",
-            records,
-        ),
-        "hull": Table.of("Vertices of the convex hull of the distributions.", vertices),
-    }
+    tables = {"smoothed": Table.of(records), "hull": Table.of(vertices)}
     fits = [
         {"setting": title, "lost_rate": rate, "epsilon": epsilon}
         | _line(tables["smoothed"].select(setting=title, lost_rate=rate, epsilon=epsilon))
         for title, rate, epsilon in product(hulls, config.lost_rates, config.drawn)
         if title in panels
     ]
-    tables["fits"] = Table.of("log10 of smoothed delta = a + b n.", fits)
+    tables["fits"] = Table.of(fits)
     return Outcome(
         tables,
         _comparisons(config, tables),

@@ -62,9 +62,7 @@ def run(config: Config) -> Outcome:
         for lost_rate, threshold in track(list(product(config.lost_rates, config.thresholds)))
         for election in config.elections()
     ]
-    table = Table.of(
-        "delta(x) and the adversary's utility, as decimal logarithms, and 1/n.", records
-    )
+    table = Table.of(records)
     return Outcome({"elections": table}, _comparisons(table), data=config.votes or COUNTED)
 
 

@@ -102,12 +102,10 @@ def run(config: Config) -> Outcome:
                     "distributional_gap": simulated.gap,
                 }
             )
-    noiseless = f"The same without noise, {100 * config.lost_rate:g} % lost."
-    three = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
     tables = {
-        "table_1": Table.of("Sampling-histogram with noise of level 1 / epsilon.", noisy),
-        "table_1_without_noise": Table.of(noiseless, plain),
-        "tables_2_3": Table.of(three, notions),
+        "table_1": Table.of(noisy),
+        "table_1_without_noise": Table.of(plain),
+        "tables_2_3": Table.of(notions),
     }
     return Outcome(tables, _comparisons(noisy, plain, notions), data=COUNTED)
 

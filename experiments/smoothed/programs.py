@@ -53,10 +53,8 @@ def run(config: Config) -> Outcome:
         for item, difference in _differences(n, epsilon, config.shares).items()
     ]
     tables = {
-        "differences": Table.of(
-            "Largest difference of a delta between its sum and its program.", rows
-        ),
-        "tolerance": Table.of("Differences up to it are none.", [{"tolerance": config.tolerance}]),
+        "differences": Table.of(rows),
+        "tolerance": Table.of([{"tolerance": config.tolerance}]),
     }
     return Outcome(tables, _comparisons(tables))
 

@@ -75,17 +75,7 @@ def run(config: Config) -> Outcome:
         }
         for m, count in _CASES
     ]
-    tables = {
-        "costs": Table.of(
-            "Smoothed delta by each method, and its products or terms in addition to the profile.",
-            costs,
-        ),
-        "degrees": Table.of(
-            "Degree in n of the number of products of Algorithm 1 as written, a polynomial, and "
-            "both printed exponents.",
-            degrees,
-        ),
-    }
+    tables = {"costs": Table.of(costs), "degrees": Table.of(degrees)}
     return Outcome(tables, _comparisons(costs, degrees))
 
 

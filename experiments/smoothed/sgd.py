@@ -109,18 +109,9 @@ def run(config: Config) -> Outcome:
             largest.append(best | ends)
     fits = _fits(largest)
     tables = {
-        "smoothed": Table.of(
-            "The largest average of delta over the compositions tried, its "
-            f"{config.confidence:.0%} band over sampled databases, and DP's delta.",
-            largest,
-        ),
-        "fits": Table.of(
-            "delta = exp(a + b n) and exp(a + b T), least squares in log delta.", fits
-        ),
-        "compositions": Table.of(
-            "Average of delta over the databases of each composition; each database exact.",
-            averages,
-        ),
+        "smoothed": Table.of(largest),
+        "fits": Table.of(fits),
+        "compositions": Table.of(averages),
     }
     return Outcome(
         tables,

@@ -103,15 +103,7 @@ def run(config: Config) -> Outcome:
                     {"database": name, "epsilon": epsilon, "draws": draws, "delta": delta}
                     | {key: end / delta if delta > 0.0 else None for key, end in ends.items()}
                 )
-    tables = {
-        "estimates": Table.of(
-            "Monte Carlo estimates of delta over its exact value: mean and range.", estimates
-        ),
-        "neighbours": Table.of(
-            "delta over all replacements of one record, and over the two heuristic ones.",
-            neighbours,
-        ),
-    }
+    tables = {"estimates": Table.of(estimates), "neighbours": Table.of(neighbours)}
     return Outcome(
         tables,
         _comparisons(config, estimates, neighbours),

@@ -89,11 +89,7 @@ def run(config: Config) -> Outcome:
         "exact distribution of a batch; the estimates are draws from it",
         why="the databases and epsilons of the paper are not printed, nor how its interval is made",
     )
-    table = Table.of(
-        f"Mean of exact delta over {config.databases} databases, of its estimates from "
-        f"{config.draws:,} draws, and of their {config.confidence:.0%} intervals.",
-        rows,
-    )
+    table = Table.of(rows)
     return Outcome(
         {"estimates": table},
         (comparison,),

@@ -138,12 +138,7 @@ def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> d
 
 
 def projected_gradient(
-    gram: Matrix,
-    epsilon: float,
-    prior: Vector,
-    rng: np.random.Generator,
-    *,
-    steps: int = _STEPS,
+    gram: Matrix, epsilon: float, prior: Vector, rng: np.random.Generator, *, steps: int = _STEPS
 ) -> Matrix:
     """Return a local optimum as McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find it.
 

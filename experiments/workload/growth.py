@@ -57,11 +57,7 @@ def run(config: Config) -> Outcome:
         records.append(
             _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
         )
-    table = Table.of(
-        "Least variance of all answers together, for each person, its bound, and the least of the "
-        "mechanisms in use; categories uniform.",
-        records,
-    )
+    table = Table.of(records)
     return Outcome({"growth": table})
 
 

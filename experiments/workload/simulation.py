@@ -112,11 +112,7 @@ def run(config: Config) -> Outcome:
                     "errors_apart": (seen - predicted) / error,
                 }
             )
-    table = Table.of(
-        "Total variance of all answers: predicted for these people, and the mean squared error "
-        "over runs with its standard error.",
-        records,
-    )
+    table = Table.of(records)
     return Outcome(
         {"variances": table},
         data="US presidential election of 2020, certified counts by state; a made distribution"

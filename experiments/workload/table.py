@@ -80,11 +80,7 @@ def run(config: Config) -> Outcome:
             }
             for name, variance in every.items()
         ]
-    table = Table.of(
-        "Variance of all answers, for each person, categories uniform; the bound holds for "
-        "every private mechanism with a linear unbiased estimate.",
-        records,
-    )
+    table = Table.of(records)
     return Outcome({"variances": table})
 
 

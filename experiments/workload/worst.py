@@ -62,12 +62,8 @@ def run(config: Config) -> Outcome:
                 }
                 for u, value in enumerate(each)
             ]
-    variances = Table.of(
-        "Variance of all answers, for each person: of uniform categories, and of the worst "
-        "data; each mechanism with its own decoder.",
-        records,
-    )
-    categories = Table.of("What a person with each category adds to the variance.", by_category)
+    variances = Table.of(records)
+    categories = Table.of(by_category)
     return Outcome({"variances": variances, "categories": categories})
 
 

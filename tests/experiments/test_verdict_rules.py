@@ -349,7 +349,10 @@ def a_table_of(config: Composed) -> dict[str, Table]:
         for t in config.targets
         for curve, error in errors.items()
     ]
-    return {"errors": Table.of("e", cells), "shapes": Table.of("s", [{"target": 0}])}
+    return {
+        "errors": Table.of(cells, caption="e"),
+        "shapes": Table.of([{"target": 0}], caption="s"),
+    }
 
 
 def test_figure_6_and_table_3() -> None:
@@ -420,7 +423,8 @@ def test_the_map_counts_what_it_audits() -> None:
 def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     cells = {"epsilon": 4.0, "age": "18-24", "largest": 0.25, "worst_case": 0.5}
     table = Table.of(
-        "t", [{**cells, "method": "minimax"}, {**cells, "method": "mollifier-kl", "largest": 0.62}]
+        [{**cells, "method": "minimax"}, {**cells, "method": "mollifier-kl", "largest": 0.62}],
+        caption="t",
     )
     generated = movielens.of_movielens(table, other="the users are generated")
     assert [c.verdict for c in generated] == ["agrees", "not comparable"]
@@ -431,7 +435,8 @@ def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     other = movielens.of_movielens(worse, other=None)
     assert [c.verdict for c in other] == ["refuted", "differs"]
     summary = Table.of(
-        "s", [{"epsilon": "all", "cases": 10, "wins": 0.9051, "improvement": 0.3, "loss": None}]
+        [{"epsilon": "all", "cases": 10, "wins": 0.9051, "improvement": 0.3, "loss": None}],
+        caption="s",
     )
     found = avazu.of_avazu(summary, other="generated")
     assert [c.verdict for c in found] == ["not comparable"] * 2

@@ -179,12 +179,7 @@ def exact_record(votes: Votes, way: Aggregator, allowance: int) -> dict[str, Cel
 
 
 def drawn_records(
-    draws: int,
-    seed: int,
-    votes: Votes,
-    ways: Sequence[Aggregator],
-    allowance: int,
-    queries: int,
+    draws: int, seed: int, votes: Votes, ways: Sequence[Aggregator], allowance: int, queries: int
 ) -> list[dict[str, Cell]]:
     """Return one record for each aggregation method; all use the same images."""
     images = len(votes.labels)
@@ -244,10 +239,7 @@ def teacher_table(votes: Votes) -> Table:
         for run in votes.runs
         for kind, cast in zip(KINDS, (run.private, run.plain), strict=True)
     ]
-    return Table.of(
-        "Accuracy of single teachers and of their majority without noise, for each training run.",
-        records,
-    )
+    return Table.of(records)
 
 
 def agreement_table(votes: Votes) -> Table:
@@ -273,7 +265,7 @@ def agreement_table(votes: Votes) -> Table:
                     "majority_right": share,
                 }
             )
-    return Table.of("How many of the teachers agree, and how often they are right.", records)
+    return Table.of(records)
 
 
 def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]) -> Table:
@@ -295,9 +287,4 @@ def totals_table(votes: Votes, allowances: Sequence[int], queries: Sequence[int]
                     "one_teacher_delta": votes.delta,
                 }
             )
-    return Table.of(
-        "Privacy cost of Q labels: by theorem 2.3 as in Tables 2, 5, 7 and 9; by releasing all K "
-        "private teachers, so that the labels are post-processing; and the same if each record is "
-        "in one teacher's part only, as in these runs: by parallel composition.",
-        records,
-    )
+    return Table.of(records)

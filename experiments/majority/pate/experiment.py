@@ -114,8 +114,7 @@ def run(config: Config) -> Outcome:
             tables.setdefault(name, []).append(_of_dataset(table, votes.dataset))
     whole = {name: _joined(parts) for name, parts in tables.items()}
     whole["methods"] = Table.of(
-        "The ways of aggregating.",
-        [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()],
+        [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()]
     )
     if shipped:
         whole["learning-rates"] = load_rates()
@@ -147,19 +146,8 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
         for queries in config.queries:
             drawn += drawn_records(config.draws, config.seed, votes, asked, allowance, queries)
     return {
-        "accuracy": Table.of(
-            "Expected accuracy of one label over all test images and over the aggregator's coins, "
-            "without sampling: mean, standard deviation, lowest and highest over the training "
-            "runs, and of each.",
-            exact,
-        ),
-        "queries": Table.of(
-            f"Accuracy of Q labels over {config.draws} draws of Q test images in each training "
-            "run: mean and standard deviation of a run's draws; exactly, with the standard "
-            "deviation between runs and each run; the printed value; its allowed difference from "
-            "the mean (95 %, Welch, and half of the last printed digit), and whether it is within.",
-            drawn,
-        ),
+        "accuracy": Table.of(exact),
+        "queries": Table.of(drawn),
         "teachers": teacher_table(votes),
         "agreement": agreement_table(votes),
         "totals": totals_table(votes, config.allowance, config.queries),

@@ -51,11 +51,7 @@ def accounted_epsilon(training: Training, size: int, error: float = 0.01) -> flo
 
 
 def train_votes(
-    digits: Digits,
-    training: Training,
-    seeds: tuple[int, ...],
-    *,
-    dataset: str = "mnist",
+    digits: Digits, training: Training, seeds: tuple[int, ...], *, dataset: str = "mnist"
 ) -> Votes:
     """Train private and non-private teachers for each seed; return their votes on the test images.
 
@@ -86,13 +82,7 @@ def train_votes(
     )
 
 
-def train_teachers(
-    digits: Digits,
-    training: Training,
-    seed: int,
-    *,
-    private: bool,
-) -> Bits:
+def train_teachers(digits: Digits, training: Training, seed: int, *, private: bool) -> Bits:
     """Train the teachers of one run; return their votes, shape (K, test images).
 
     Private and non-private teachers of one seed use the same parts and start from the same weights.
