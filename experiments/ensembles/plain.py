@@ -21,7 +21,7 @@ import dpopt
 from dpopt import NotPrivateError
 from dpopt.privacy import Guarantee
 from experiments import drawing
-from experiments.data.images import NAME
+from experiments.data.groups import NAME
 from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import (
     Floats,

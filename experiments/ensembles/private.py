@@ -24,7 +24,7 @@ from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
-from experiments.data.images import NAME
+from experiments.data.groups import NAME
 from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
 from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted

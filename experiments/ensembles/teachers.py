@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from experiments.data.images import DIGITS
+from experiments.data.groups import DIGITS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from experiments.data.images import DIGITS, NAME, SIDES, load_ink
+from experiments.data.groups import DIGITS, NAME, SIDES, load_ink
 from experiments.parameters import STRICT, Several
 from experiments.public_prior.common import OUTPERFORMS, Epsilon, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
