@@ -14,13 +14,14 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import majority
 from experiments import drawing, style
-from experiments.majority.voters import PAPER_PRIOR, cases, pmf_words
+from experiments.majority.voters import PAPER_PRIOR, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 DEFAULT = "common-uniform:0,1"
 PAPER, WORST, REGRET = "the paper's", "least worst case", "least regret"
-_FORM = ("K,m,Delta", (int, float, float))
+# K, m and Delta; the majority's delta is m Delta.
+_CASES = ((11, 3.0, 0.0), (11, 3.0, 1e-5), (35, 5.0, 0.0), (101, 10.0, 0.0))
 _MARKERS = ("D", "p", "h", "<", ">")
 # Regrets below it are what rounding leaves of 0.
 _ZERO = 1e-9
@@ -34,15 +35,12 @@ class Config:
     """Parameters of the tables, which we chose.
 
     Attributes:
-        settings: cases K,m,Delta; the majority's delta is m Delta, and Delta
-            where m < 1.
         epsilon: of each voter, in nats.
         priors: two to five priors of the p_i. A noise function is optimised for each, and one for
             the least largest regret over all: uniform:0,1, beta:2,2 or point:0.7, or
             common-uniform:0,1 and common-beta:2,2 if all voters share one p.
     """
 
-    settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
     epsilon: float = 0.1
     priors: Annotated[Several[str], MinLen(2), MaxLen(len(_MARKERS))] = (
         PAPER_PRIOR,
@@ -55,8 +53,8 @@ class Config:
         """The voters, the targets and the priors."""
         pmfs = tuple(map(majority.parse_prior, self.priors))
         return [
-            dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=pmfs)
-            for k, m, shift in cases("settings", self.settings, *_FORM)
+            dpopt.Majority(k, self.epsilon, m, shift, m * shift, priors=pmfs)
+            for k, m, shift in _CASES
         ]
 
     @property
@@ -114,7 +112,7 @@ def _designs(
     }
 
 
-def _cases(errors: Table) -> list[tuple[Any, ...]]:
+def _settings(errors: Table) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys(zip(*map(errors.column, ("K", "m", "Delta")), strict=True)))
 
 
@@ -122,7 +120,7 @@ def _cases(errors: Table) -> list[tuple[Any, ...]]:
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each distribution."""
     errors = outcome.tables["errors"]
-    settings = _cases(errors)
+    settings = _settings(errors)
     pmfs = errors.distinct("pmf")
     columns = min(2 if len(pmfs) <= _FEW else 1, len(settings))
     figure, panels = drawing.panels(

@@ -54,18 +54,6 @@ def whole(value: float) -> float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def cases(name: str, texts: Sequence[str], form: str, kinds: Sequence[_ANY]) -> list[tuple]:
-    """Read texts such as "11,3" as tuples of numbers."""
-    found = []
-    for text in texts:
-        parts = str(text).split(",")
-        try:
-            found.append(tuple(kind(part) for kind, part in zip(kinds, parts, strict=True)))
-        except ValueError:
-            raise ParameterError(f"{name} holds {text!r}; it must have the form {form}.") from None
-    return found
-
-
 def harmonic(voters: int) -> Vector:
     """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
     return 1.0 / np.abs(2.0 * np.arange(voters + 1) - voters)

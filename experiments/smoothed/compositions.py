@@ -17,7 +17,7 @@ from experiments import drawing
 from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.votes import COUNTED, history, pmfs, units
+from experiments.smoothed.votes import COUNTED, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
 
 _EPSILONS = (
@@ -38,15 +38,11 @@ class Config:
     Attributes:
         distributions: the sets Pi, each a text of words separated by blanks: "units" for all
             regions of 2020 (states, DC and districts), "history" for all elections, the name of a
-            region such as DC, a year, or a share of the second candidate from 0 to 1. Each set and
-            each loss has a panel.
+            region such as DC, or a year. Each set and each loss has a panel.
         beside: further sets that are evaluated but not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
         epsilons: in nats; of more than six the figure shows 0.5, 1, 2 and 7.
-        units: your own CSV file instead of the regions of 2020: names in the first column, the
-            votes of two candidates in the last two.
-        votes: the same instead of the elections since 1920.
     """
 
     distributions: Several[str] = ("units",)
@@ -54,8 +50,6 @@ class Config:
     lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
     records: Annotated[Several[Count], MinLen(2)] = tuple(range(100_000, 500_001, 50_000))
     epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS
-    units: str | None = None
-    votes: str | None = None
 
     @property
     def drawn(self) -> tuple[float, ...]:
@@ -65,10 +59,9 @@ class Config:
 
     def sets(self) -> dict[str, dict[str, float]]:
         """Return the vertices of each set's hull by its title, those of the panels first."""
-        places = units(self.units), history(self.votes)
         hulls = {}
         for text in (*self.distributions, *self.beside):
-            shares = list(pmfs(text, *places).items())
+            shares = list(pmfs(text).items())
             vertices = smoothed.hull_vertices([(share, 1.0 - share) for _, share in shares])
             hulls[_TITLES.get(text, text)] = dict(shares[place] for place in vertices)
         return hulls
@@ -97,11 +90,7 @@ def run(config: Config) -> Outcome:
         if title in panels
     ]
     tables["fits"] = Table.of(fits)
-    return Outcome(
-        tables,
-        _comparisons(config, tables),
-        data=", ".join(path for path in (config.units, config.votes) if path) or COUNTED,
-    )
+    return Outcome(tables, _comparisons(tables), data=COUNTED)
 
 
 def _solved(lost_rate: float, n: int, shares: list[float], epsilon: float) -> dict[str, Any]:
@@ -138,7 +127,7 @@ def _line(curve: Table) -> dict[str, float | None]:
     return {"a": float(start), "b": float(slope), "r_squared": square}
 
 
-def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, ...]:
+def _comparisons(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     """Return what the paper says of the hull and of the compositions."""
     fits, values = tables["fits"], tables["smoothed"].select(panel=True)
     good = sum(
@@ -165,7 +154,7 @@ def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, 
         )
         of_fits = observed(*exponential, alike=good == len(fits.rows), rule=rule, name=name)
     vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
-    if not vertices or config.units is not None:
+    if not vertices:
         return (of_fits,)
     share = next(unit.share for unit in units() if unit.name == "NE-2")
     of_hull = statement(

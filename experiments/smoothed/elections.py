@@ -10,7 +10,7 @@ from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
@@ -21,38 +21,16 @@ from experiments.verdicts import not_comparable, observed
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Which elections, what the adversary must reach, and how many votes are lost.
+    """What the adversary must reach, and how many votes are lost.
 
     Attributes:
         thresholds: t, accuracies that the adversary must be above, from 0.5 up to 1; epsilon is
             ln(t / (1 - t)).
         lost_rates: shares of the votes that are lost at random.
-        years: of the elections; all of them if none is named.
-        votes: CSV file of one's own, with years in its first column and the votes of two
-            candidates in its last two.
     """
 
     thresholds: Some[Annotated[float, Ge(0.5), Lt(1.0)]] = (0.51,)
     lost_rates: Some[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    years: tuple[int, ...] = ()
-    votes: str | None = None
-
-    def __post_init__(self) -> None:
-        known = {election.name for election in history(self.votes)}
-        if not all(name.isdigit() for name in known):
-            raise ParameterError(f"votes is {self.votes}; its first column must hold years.")
-        if missing := [year for year in self.years if str(year) not in known]:
-            raise ParameterError(
-                f"years is {self.years}; {missing[0]} must be the year of an election."
-            )
-
-    def elections(self) -> list[Election]:
-        """Return the chosen elections by year."""
-        return [
-            election
-            for election in history(self.votes)
-            if not self.years or int(election.name) in self.years
-        ]
 
 
 def run(config: Config) -> Outcome:
@@ -60,10 +38,10 @@ def run(config: Config) -> Outcome:
     records = [
         _record(election, lost_rate, threshold)
         for lost_rate, threshold in track(list(product(config.lost_rates, config.thresholds)))
-        for election in config.elections()
+        for election in history()
     ]
     table = Table.of(records)
-    return Outcome({"elections": table}, _comparisons(table), data=config.votes or COUNTED)
+    return Outcome({"elections": table}, _comparisons(table), data=COUNTED)
 
 
 def _record(election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:

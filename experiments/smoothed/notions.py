@@ -17,7 +17,7 @@ from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.program import distributional_delta
-from experiments.smoothed.votes import COUNTED, history, pmfs, units
+from experiments.smoothed.votes import COUNTED, pmfs
 from experiments.verdicts import not_comparable, statement
 
 Rate = Annotated[float, Gt(0.0), Le(1.0)]
@@ -38,7 +38,7 @@ class Config:
         compared_epsilons: in nats.
         compared_rate: share of the records that are drawn there.
         distributions: the set Pi, a text of words separated by blanks: "units" for all regions of
-            2020, "history" for all elections, a region, a year, or a share from 0 to 1.
+            2020, "history" for all elections, a region or a year.
     """
 
     records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
@@ -54,7 +54,7 @@ class Config:
 
     def pmfs(self) -> np.ndarray:
         """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        shares = pmfs(self.distributions, units(), history()).values()
+        shares = pmfs(self.distributions).values()
         rows = np.array([(share, 1.0 - share) for share in shares])
         return rows[smoothed.hull_vertices(rows)]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations, product
+from functools import partial
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed.gradients import Gradients, gradients
+from experiments.smoothed.gradients import Gradients, QuantisedGradient, gradients
 from experiments.verdicts import not_comparable
 
 _LN10 = math.log(10.0)
@@ -27,21 +28,18 @@ _LN10 = math.log(10.0)
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Distributions, sizes and epsilon, and the number of databases that estimate the expectation.
+    """Sizes and epsilon, and the number of databases that estimate the expectation.
 
     Attributes:
-        distributions: the sets Pi, each a text of words "family:mean,deviation" separated by
-            blanks, the family gaussian or laplace; each set has a panel.
         batches: T, at least two; the database has n = T^2 records, as in the paper.
         epsilons: in nats; the paper's text does not print those of its figures.
-        shares: fractions of the n records from one distribution of a set, the others being from
-            another, for every two of them; with 0 and 1 all records are from one.
+        shares: fractions of the n records from the first distribution of a set, the others being
+            from the second; with 0 and 1 all records are from one.
         databases: at least 2, sampled for each composition and n.
         confidence: of the band, over all compositions of one n at once.
         seed: of numpy's generator.
     """
 
-    distributions: Some[str]
     batches: Annotated[Several[Count], MinLen(2)] = (6, 8, 10, 12, 15)
     epsilons: Some[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
     shares: Some[Annotated[float, Ge(0.0), Le(1.0)]] = (0.0, 0.5, 1.0)
@@ -49,39 +47,16 @@ class Config:
     confidence: Probability = 0.99
     seed: Seed = 1
 
-    @property
-    def settings(self) -> tuple[Gradients, ...]:
-        """The sets of distributions."""
-        return gradients(self.distributions)
 
-
-def compositions(config: Config, members: int, records: int) -> dict[tuple[int, ...], list[int]]:
-    """Return how many records come from each distribution, each with what its draws are seeded by.
-
-    The grid runs along every edge of the simplex of compositions; its corners, which edges share,
-    are there once.
-    """
-    found: dict[tuple[int, ...], list[int]] = {}
-    if members == 1:
-        return {(records,): [records]}
-    for one, two in combinations(range(members), 2):
-        for share in config.shares:
-            counts = [0] * members
-            counts[one] = round(share * records)
-            counts[two] = records - counts[one]
-            own = [] if (one, two) == (0, 1) else [one, two]
-            found.setdefault(tuple(counts), [counts[one], *own])
-    return found
-
-
-def run(config: Config) -> Outcome:
+def run(sets: tuple[Gradients, ...], config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
     averages, largest = [], []
-    for (place, setting), drawn in track(list(product(enumerate(config.settings), config.batches))):
-        grid = compositions(config, len(setting.members), drawn**2)
+    for (place, setting), drawn in track(list(product(enumerate(sets), config.batches))):
+        grid = list(dict.fromkeys(round(share * drawn**2) for share in config.shares))
         rows = []
-        for counts, seed in grid.items():
-            rng = np.random.default_rng([config.seed, place, drawn, *seed])
+        for first in grid:
+            counts = (first, drawn**2 - first)
+            rng = np.random.default_rng([config.seed, place, drawn, first])
             logs = [
                 smoothed.sgd_profile(setting.sample(counts, rng), drawn, config.epsilons).log_delta
                 for _ in range(config.databases)
@@ -92,7 +67,7 @@ def run(config: Config) -> Outcome:
                     "records": drawn**2,
                     "drawn": drawn,
                     "epsilon": epsilon,
-                    "from_first": counts[0],
+                    "from_first": first,
                     "pure": max(counts) == drawn**2,
                 }
                 | _average(config, of_epsilon, len(grid))
@@ -177,15 +152,6 @@ def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
     )
 
 
-FIGURE_2 = ("gaussian:0,0.12 gaussian:0.2,0.12",)
-FIGURE_5 = (
-    "gaussian:0,0.15 gaussian:0.2,0.15",
-    "gaussian:0,0.1 gaussian:0.2,0.1",
-    "gaussian:0,0.12 laplace:0,0.12",
-    "laplace:0,0.12 laplace:0.2,0.12",
-)
-
-
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
     table, fits = outcome.tables["smoothed"], outcome.tables["fits"].select(variable="records")
@@ -218,17 +184,32 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-_QUICK_2 = Config(FIGURE_2, databases=10)
-_QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
+def _normal(mean: float, deviation: float) -> QuantisedGradient:
+    return QuantisedGradient(mean, deviation)
+
+
+def _laplace(mean: float, deviation: float) -> QuantisedGradient:
+    return QuantisedGradient(mean, deviation, "laplace")
+
+
+_FIGURE_2 = gradients((_normal(0, 0.12), _normal(0.2, 0.12)))
+_FIGURE_5 = gradients(
+    (_normal(0, 0.15), _normal(0.2, 0.15)),
+    (_normal(0, 0.1), _normal(0.2, 0.1)),
+    (_normal(0, 0.12), _laplace(0, 0.12)),
+    (_laplace(0, 0.12), _laplace(0.2, 0.12)),
+)
+_QUICK_2 = Config(databases=10)
+_QUICK_5 = Config(batches=(4, 6, 8, 10, 12), databases=5)
 _FULL = {"batches": (5, 7, 9, 11, 13, 15, 17, 20, 22), "shares": (0.0, 0.25, 0.5, 0.75, 1.0)}
 
-for _name, _quick, _databases in (
-    ("smoothed-figure-2-right", _QUICK_2, 40),
-    ("smoothed-figure-5", _QUICK_5, 20),
+for _name, _sets, _quick, _databases in (
+    ("smoothed-figure-2-right", _FIGURE_2, _QUICK_2, 40),
+    ("smoothed-figure-5", _FIGURE_5, _QUICK_5, 20),
 ):
     experiment(
         _name,
         config=replace(_quick, databases=_databases, **_FULL),
         quick=_quick,
         effort=("databases", "confidence", "seed"),
-    )(run).figure(plot)
+    )(partial(run, _sets)).figure(plot)

@@ -40,8 +40,6 @@ class Config:
         runs: for each N, at least 2.
         zipf: exponent a of the synthetic pmf, p_u proportional to u^-a, from 0 to 4; an example of
             ratings that concentrate on few categories.
-        votes: your own CSV file, with names in the first column and the votes of two candidates in
-            the last two.
         seed: of the draws.
     """
 
@@ -57,7 +55,6 @@ class Config:
     )
     runs: Annotated[int, Ge(2)] = 4_000
     zipf: Annotated[float, Ge(0.0), Le(4.0)] = 1.0
-    votes: str | None = None
     seed: Seed = 5
 
     def pmfs(self) -> dict[str, np.ndarray]:
@@ -73,12 +70,10 @@ class Config:
         Districts are omitted, because the totals of their states include them.
         """
         found = np.zeros(self.categories)
-        for each in units(self.votes):
+        for each in units():
             if "-" not in each.name:
                 place = math.floor((each.share - _LOW) / (_HIGH - _LOW) * self.categories)
                 found[min(max(place, 0), self.categories - 1)] += each.records
-        if not found.any():
-            found += 1.0
         return found / found.sum()
 
 
@@ -115,9 +110,7 @@ def run(config: Config) -> Outcome:
     table = Table.of(records)
     return Outcome(
         {"variances": table},
-        data="US presidential election of 2020, certified counts by state; a made distribution"
-        if config.votes is None
-        else f"{config.votes}; a made distribution",
+        data="US presidential election of 2020, certified counts by state; a made distribution",
     )
 
 

@@ -55,8 +55,8 @@ majority-figure-8: voters=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> voters
     curves=surrogate | draws=1 | repeats=3 | seed=0
 majority-figure-9: voters=5 | allowance=3.0 -> voters=3 | epsilon=0.01 |
     voter_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
-majority-priors: settings=3,1,0 | priors=uniform:0,1;beta:2,2 -> settings=5,2,0 | epsilon=0.01
-    | priors=common-uniform:0,1;uniform:0,1
+majority-priors: priors=uniform:0,1;beta:2,2 -> epsilon=0.01 |
+    priors=common-uniform:0,1;uniform:0,1
 majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 | low_orders=2.0,5.0 ->
     epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0 | low_orders=3.0 |
     many_voters=51 | many_sigma=10.0 | votes=0,5 | votes_sigma=0.7 | votes_order=1.1
@@ -65,9 +65,7 @@ majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
     voters=101
 majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=gnmax |
     queries=20 | draws=2 | seed=0
-majority-claims: at_one=3,5 | objectives=5,1;5,2 | doubled=3,5 | sampled=5,3 | constants=11,1 |
-    below=5,2 | repeated=5,0.5,2 -> epsilon=0.01 | at_one=3 | objectives=13,2;5,5 | doubled=3 |
-    sampled=5,2 | constants=11,3 | below=35,10 | repeated=11,0.5,6
+majority-claims: at_one=3,5 | doubled=3,5 -> epsilon=0.01 | at_one=3 | doubled=3
 majority-labels: labels=1,6 | voters=3 | epsilon=0.5 | ballot_labels=2,12 | ballots=4 |
     ballot_epsilon=2.0 | ballot_delta=0.001 -> labels=2 | voters=5 | epsilon=0.2 |
     total_epsilon=1.0 | total_delta=0.001 | ballot_labels=3 | ballots=5 | classes=2 |
@@ -113,21 +111,17 @@ prior-program: categories=2,3 | priors=random | epsilon=1.0 | second_categories=
     points=3
     -> categories=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_categories=1
     | exact_categories=1 | pmfs=1 | points=2 | seed=0
-smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001 | years=2008
-smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 ->
-    thresholds=0.5 | lost_rates=0.0001 | years=2008
+smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001
+smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 -> thresholds=0.5 | lost_rates=0.0001
 smoothed-figure-2-left: lost_rates=0.01 | records=300,600 | epsilons=0.5,1.0 ->
     distributions=history | beside= | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
 smoothed-figure-4: distributions=units | beside=DC NE-2 | lost_rates=0.01 | records=300,600 |
     epsilons=0.5,1.0,2.0,3.0,4.0 -> distributions=history |
     beside=units | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
 smoothed-figure-2-right: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 ->
-    distributions=gaussian:0,0.12 gaussian:0.1,0.12 | batches=2,3 | epsilons=0.0 | shares=1.0 |
-    databases=3 | confidence=0.5 | seed=0
-smoothed-figure-5: distributions=gaussian:0,0.12 gaussian:0.2,0.12 | batches=3,4 |
-    epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 -> distributions=gaussian:0,0.12
-    gaussian:0.1,0.12 | batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 |
-    seed=0
+    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 | seed=0
+smoothed-figure-5: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 ->
+    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 | seed=0
 smoothed-tables-1-2-3: records=10 | rates=0.3 | epsilons=1.0 | without_noise=100 | compared=4
     -> records=5 | rates=0.01 | epsilons=0.1 | without_noise=50 | without_noise_epsilons=0.0 |
     lost_rate=0.0 | compared=3 | compared_epsilons=0.0 | compared_rate=0.2 | distributions=history
@@ -138,8 +132,7 @@ smoothed-theorem-2: records=2,3 | records_of_three=2 | definition=5000 -> record
 smoothed-programs: records=4 | epsilons=0.5 -> records=3,5 | epsilons=0.0,2.0 | shares=0.2 |
     tolerance=1e-06
 smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=1000 ->
-    distribution=laplace:0,0.1 | batches=2 | epsilons=0.0 | databases=1 | draws=1 |
-    confidence=0.5 | seed=0
+    batches=2 | epsilons=0.0 | databases=1 | draws=1 | confidence=0.5 | seed=0
 smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimates=2 ->
     records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | seed=0
 noise-table: sensitivities=1,2 | epsilons=1.0 | deltas=0.0,0.01 -> sensitivities=1 | epsilons=0.5 |
@@ -165,9 +158,8 @@ majority-figure-6: samples=36 | slack=0.0
 majority-figure-9: voters=10 | allowance=20.0 | actual=uniform | priors=point:0.5
 majority-figure-10: delta=0.1,0.2,0.3 | epsilon=0.5,0.5
 majority-tables-2-5-7-9: allowance=12.0 | slack=0.0
-majority-priors: settings=5,2 | settings=4,2,0 | priors=uniform:0,1 | priors=uniform:0,1;gauss:1 |
+majority-priors: priors=uniform:0,1 | priors=uniform:0,1;gauss:1 |
     epsilon=0.0
-majority-claims: objectives=11 | below=10,2
 majority-joint-labels: allowance=4
 majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 | voters=4
 majority-objective: voters=4 | epsilon=-1
@@ -175,18 +167,16 @@ roo-figure-1: rules=journal,conference | epsilons=-1.0
 roo-figure-2: gammas=0.4
 roo-conference-figures-2-3: probabilities=0.5,0.5
 roo-table-1: accuracies=0.5 | categories=1
-smoothed-figure-1: years=1921 | votes=none.csv
 smoothed-claims: drawn=200
-smoothed-figure-5: batches=6 | distributions=cauchy:0,1
+smoothed-figure-5: batches=6
 smoothed-sgd-bias: drawn=300
-smoothed-sgd-estimates: distribution=gaussian:0
 smoothed-figure-2-left: distributions=XX | records=5
 """
 
 # Benchmarks cost processes of their own: tried in test_benchmarks.py.
 OWN_TESTS = {page.run.name}
 # Parameters of which the only other value is a file of the user's own.
-FILES = {"path", "units", "votes"}
+FILES = {"path", "votes"}
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:

@@ -6,15 +6,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments.catalogue import named
-from experiments.smoothed import claims, elections, notions, runtime
-from experiments.smoothed.votes import history, pmfs, read, units
+from experiments.smoothed import claims, notions, runtime
+from experiments.smoothed.votes import history, pmfs, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
@@ -144,44 +143,11 @@ def test_the_claims_that_exact_values_refute() -> None:
     assert outcome.tables["lemmas"].select(lemma="2").column("largest") == [pytest.approx(1 / 3)]
 
 
-def test_some_elections_alone() -> None:
-    some = ran(FIGURE_1, replace(FIGURE_1.quick, years=(2020, 1920))).tables["elections"]
-    whole = ran(FIGURE_1, FIGURE_1.quick).tables["elections"]
-    assert some.column("year") == [1920, 2020]
-    assert some.rows == (whole.rows[0], whole.rows[-1])
-
-
-@pytest.mark.slow
-def test_votes_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("year,name,first,second\n2024,A,60,40\n2028,B,10,90\n", encoding="utf-8")
-    config = elections.Config(votes=str(path), lost_rates=(0.1,))
-    outcome = ran(FIGURE_1, config)
-    table = outcome.tables["elections"]
-    assert table.column("year") == [2024, 2028]
-    mechanism = smoothed.SamplingHistogram(100, 90)
-    epsilon = math.log(0.51 / 0.49)
-    for counts, log10 in zip(((60, 40), (10, 90)), table.column("log10_delta"), strict=True):
-        known = smoothed.privacy_profile(mechanism, epsilon, counts).log10_delta[0]
-        assert log10 == pytest.approx(float(known))
-    assert outcome.data == str(path)
-    drawn(FIGURE_1, outcome)
-
-
 def test_names_of_distributions() -> None:
-    found = pmfs("DC 2020 0.25", units(), history())
-    assert list(found) == ["DC", "2020", "0.25"]
+    found = pmfs("DC 2020")
+    assert list(found) == ["DC", "2020"]
     assert found["2020"] == 74216154 / (81268924 + 74216154)
-    assert found["0.25"] == 0.25
-    assert len(pmfs("units history", units(), history())) == 56 + 26
-
-
-def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "bad.csv"
-    for text in ("year,first,second\n", "a,b,c\n1920,x,2\n", "a,b,c\n1920,0,0\n"):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(ParameterError, match="it must be a CSV file with a name in the first"):
-            read(str(path), "votes")
+    assert len(pmfs("units history")) == 56 + 26
 
 
 def _products_as_written(m: int, count: int, n: int) -> int:
