@@ -38,7 +38,6 @@ _TYPES: Mapping[str, Any] = {
     "failure": str,
     "full": bool,
     "style": str,
-    "remarks": bool,
     "configuration": dict,
     "versions": dict,
     "commit": str,
@@ -46,7 +45,7 @@ _TYPES: Mapping[str, Any] = {
     "reused": bool,
 }
 # What tells of a run, and what of that stands in the record too.
-_SHARED = ("full", "style", "remarks", "configuration", "own_parameters")
+_SHARED = ("full", "style", "configuration", "own_parameters")
 _RUN = ("when", "seconds", *_SHARED, "reused", "commit", "failure")
 
 
@@ -65,7 +64,6 @@ class Entry:
         configuration: parameters of the run as plain values; by default the experiment's own.
         versions: of the libraries that made it.
         style: of the pictures.
-        remarks: whether they carry theirs.
         commit: of the checkout that made it, with "+ changes" if its files differ; None if it was
             none, or that is not known.
         own_parameters: whether they are a reader's own, not the paper's; then there are no
@@ -84,7 +82,6 @@ class Entry:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     style: str = "plain"
-    remarks: bool = True
     commit: str | None = field(default_factory=commit)
     own_parameters: bool = False
     reused: bool = False
@@ -118,7 +115,6 @@ class Entry:
         for name, value in self.changed.items():
             words += ["--set", f"{name}={text_of(value)}"]
         words += ["--style", self.style] if self.style != "plain" else []
-        words += [] if self.remarks else ["--no-remarks"]
         return shlex.join(words)
 
 
@@ -190,7 +186,7 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
     """
     experiment, outcome = entry.experiment, entry.outcome or Outcome({})
     if pictures is None:
-        pictures = draw(experiment, outcome, entry.style, entry.remarks)
+        pictures = draw(experiment, outcome, entry.style)
     run_path(experiment.name, folder).unlink(missing_ok=True)
     texts = {f"{name}.csv": to_csv(table) for name, table in outcome.tables.items()}
     texts["json"] = json.dumps(record_of(entry), indent=2, allow_nan=False) + "\n"
@@ -207,17 +203,13 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
 
 
 def draw(
-    experiment: Experiment,
-    outcome: Outcome,
-    style: str,
-    remarks: bool = True,
-    kinds: Sequence[str] = PICTURES,
+    experiment: Experiment, outcome: Outcome, style: str, kinds: Sequence[str] = PICTURES
 ) -> dict[str, bytes]:
     """Return the figure of each kind, as wide as the style says, and its remarks as "txt"."""
     import matplotlib as mpl
 
     found = {}
-    with styles.context(style, remarks=remarks), mpl.rc_context({"savefig.bbox": None}):
+    with styles.context(style), mpl.rc_context({"savefig.bbox": None}):
         figure = drawn(experiment, outcome)
         for kind in kinds:
             buffer = io.BytesIO()
@@ -302,7 +294,6 @@ def _kept(experiment: Experiment, record: dict[str, Any], about: dict[str, Any])
         configuration=plain(record["configuration"]),
         versions=record.get("versions", {}),
         style=record["style"],
-        remarks=record.get("remarks", True),
         commit=about.get("commit"),
         own_parameters=record["own_parameters"],
         reused=about.get("reused", False),

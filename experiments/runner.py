@@ -42,14 +42,12 @@ class Job:
         config: of the run.
         full: whether the configuration started from that of the full run.
         style: of the pictures.
-        remarks: whether they carry theirs.
     """
 
     experiment: Experiment
     config: Any
     full: bool = False
     style: str = "plain"
-    remarks: bool = True
 
     @property
     def name(self) -> str:
@@ -59,7 +57,7 @@ class Job:
     @property
     def keys(self) -> Keys | None:
         """The keys of its results; None if they are not kept."""
-        return keys_of(self.experiment, self.config, self.style, self.remarks)
+        return keys_of(self.experiment, self.config, self.style)
 
     def sensible(self) -> AbstractContextManager[None]:
         """Take an arithmetic failure of the block as parameters that make no sense."""
@@ -191,7 +189,7 @@ def pictured(
         return kept
     start = time.perf_counter()
     with job.sensible():
-        pictures = draw(job.experiment, outcome, job.style, job.remarks)
+        pictures = draw(job.experiment, outcome, job.style)
     seconds = time.perf_counter() - start
     if keys is not None:
         store.put("pictures", keys.pictures, (pictures, seconds))
@@ -208,7 +206,6 @@ def entry_of(job: Job, made: Made) -> Entry:
         full=job.full,
         configuration=asdict(job.config),
         style=job.style,
-        remarks=job.remarks,
         own_parameters=not job.experiment.at_paper(job.config),
         reused=made.reused,
     )
@@ -329,7 +326,7 @@ class Run:
     def _repr_html_(self) -> str:
         """Return the figure, and what was found, for notebooks."""
         entry = self.entry
-        drawn_as = draw(self.experiment, self.outcome, entry.style, entry.remarks, kinds=["png"])
+        drawn_as = draw(self.experiment, self.outcome, entry.style, kinds=["png"])
         picture = b64encode(drawn_as["png"]).decode()
         title = escape(self.experiment.title, quote=True)
         said = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.outcome.comparisons]
@@ -347,7 +344,7 @@ class Run:
             ParameterError: if there is no such style.
         """
         chosen = self.entry.style if style is None else style
-        with styles.context(chosen, remarks=self.entry.remarks):
+        with styles.context(chosen):
             figure = drawn(self.experiment, self.outcome)
             # Ticks are made as a figure is drawn: here, so that they too are of the style.
             figure.draw_without_rendering()
@@ -374,7 +371,6 @@ def run(
     *,
     full: bool = False,
     style: str = "plain",
-    remarks: bool = True,
     out: str | Path | None = None,
     cache: str | Path | None = None,
     **settings: object,
@@ -385,8 +381,6 @@ def run(
         name: of the experiment; see ``python -m experiments list``.
         full: whether the other parameters are those of the full run.
         style: of the figure, one of `experiments.style.STYLES`.
-        remarks: whether the figure carries its remarks, such as which curve lies under which; its
-            caption file has them in any case.
         out: folder to write the files to; None to write none.
         cache: folder to keep results in, so that the same run takes no time again; by default
             ``.cache`` in ``out`` if that is given, else nothing is kept.
@@ -403,7 +397,7 @@ def run(
     if folder is not None:
         make_folder(folder)
     kept = folder / CACHE if cache is None and folder is not None else cache
-    job = Job(experiment, config, full, style, remarks)
+    job = Job(experiment, config, full, style)
     keys = job.keys
     store = Store(None if kept is None else Path(kept))
     outcome, seconds, reused = computed(job, keys, store)

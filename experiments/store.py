@@ -134,7 +134,7 @@ class Keys:
     pictures: str
 
 
-def keys_of(experiment: Experiment, config: Any, style: str, remarks: bool = True) -> Keys | None:  # noqa: ANN401
+def keys_of(experiment: Experiment, config: Any, style: str) -> Keys | None:  # noqa: ANN401
     """Return the keys of a run; None if its results are not kept: of times, or of foreign code."""
     if not experiment.repeatable or REGISTERED.get(experiment.name) is not experiment:
         return None
@@ -147,7 +147,6 @@ def keys_of(experiment: Experiment, config: Any, style: str, remarks: bool = Tru
     tables = {"code": code_digest(), "versions": libraries()}
     pictures = {
         "style": style,
-        "remarks": remarks,
         "code": code_digest(drawing=True),
         "versions": libraries(drawing=True),
     }

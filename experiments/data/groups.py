@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -65,18 +66,25 @@ SIDES = (1, 2, 4, 8)
 _PIXELS = 8
 
 
-def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ...]:
-    """Return a group for each digit: its images are the users, cells of a grid the categories.
-
-    A count is the ink in a cell, the sum of its pixels.
-    """
+@cache
+def digits_of_sklearn() -> tuple[np.ndarray, np.ndarray]:
+    """Return the pixels of each image, shape (1797, 64), and its digit."""
     if importlib.util.find_spec("sklearn") is None:
         raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 
     images, labels = load_digits(return_X_y=True)
+    return np.asarray(images, dtype=float), np.asarray(labels, dtype=np.int64)
+
+
+def load_ink(side: int, digits: tuple[int, ...] = DIGITS) -> tuple[UserGroup, ...]:
+    """Return a group for each digit: its images are the users, cells of a grid the categories.
+
+    A count is the ink in a cell, the sum of its pixels.
+    """
+    images, labels = digits_of_sklearn()
     across = _PIXELS // side
-    pixels = np.asarray(images, dtype=np.int64).reshape(-1, side, across, side, across)
+    pixels = images.astype(np.int64).reshape(-1, side, across, side, across)
     ink = pixels.sum(axis=(2, 4)).reshape(-1, side * side)
     cells = tuple(f"row {i + 1}, column {j + 1}" for i in range(side) for j in range(side))
     return tuple(UserGroup.of("digit", str(d), cells, ink[np.asarray(labels) == d]) for d in digits)

@@ -186,7 +186,7 @@ def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
 def pure_share(total: Guarantee, labels: int) -> float:
     """Return the largest epsilon of a label, of Q that are pure, that a total allows."""
     low, high = total.epsilon / labels, total.epsilon + 1.0
-    return _largest(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
+    return largest_within(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
 
 
 def ranged_share(total: Guarantee, labels: int) -> float:
@@ -201,7 +201,7 @@ def ranged_share(total: Guarantee, labels: int) -> float:
     def fits(epsilon: float) -> bool:
         return improved_epsilon(labels * epsilon**2 / 8.0, total.delta) <= total.epsilon
 
-    return max(_largest(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
+    return max(largest_within(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
 
 
 def gnmax_noise(total: Guarantee, labels: int) -> float:
@@ -209,7 +209,8 @@ def gnmax_noise(total: Guarantee, labels: int) -> float:
     return gaussian_sigma(total, math.sqrt(2.0 * labels))
 
 
-def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
+def largest_within(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest number that fits, in an interval of which the lower end does."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)

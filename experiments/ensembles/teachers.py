@@ -1,25 +1,22 @@
 """Teachers of scikit-learn's handwritten digits: plain ones on disjoint parts, and private ones.
 
-1,797 images of 8 x 8 pixels, ten classes, which come with the library; see `data.images`.
+1,797 images of 8 x 8 pixels, ten classes, which come with the library; see `data.groups`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from experiments.data.groups import DIGITS
+from experiments.data.groups import DIGITS, digits_of_sklearn
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-IMAGES = 1797
 _PIXELS = 8
 _FULL = 16.0
 # Gradients of the fits fall below this: their distance from the optimum is nothing beside noise.
@@ -54,27 +51,12 @@ class Polled:
         return replace(self, votes=self.votes[:, :voters])
 
 
-def require_sklearn() -> None:
-    """Refuse to go on without scikit-learn."""
-    if importlib.util.find_spec("sklearn") is None:
-        raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
-
-
-@lru_cache(maxsize=1)
-def _digits() -> tuple[Floats, Ints]:
-    require_sklearn()
-    from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
-
-    images, labels = load_digits(return_X_y=True)
-    return np.asarray(images, dtype=float), np.asarray(labels, dtype=np.int64)
-
-
 def plain(voters: int, part: int, queries: int, seed: int) -> Polled:
     """Return the votes of K logistic regressions, each on images that no other one sees.
 
     They have scikit-learn's own regularisation, on pixels in [0, 1].
     """
-    images, labels = _digits()
+    images, labels = digits_of_sklearn()
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -148,7 +130,7 @@ def ink_features(side: int) -> Floats:
     The ink of side x side cells, scaled to norm 1, less 0.8 / side each, and scaled down to norm 1
     where it is longer: no number of these is taken from the data.
     """
-    images, _ = _digits()
+    images, _ = digits_of_sklearn()
     across = _PIXELS // side
     ink = images.reshape(-1, side, across, side, across).sum(axis=(2, 4)).reshape(-1, side * side)
     features = ink / np.linalg.norm(ink, axis=1, keepdims=True) - 0.8 / side
@@ -161,7 +143,6 @@ def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
     Returns:
         Shape (C, features).
     """
-    require_sklearn()
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 
     model = LogisticRegression(
@@ -178,7 +159,7 @@ def fitted(
     digits: tuple[int, ...], side: int, regularisation: float, share: float, seed: int
 ) -> Fitted:
     """Return a regression on a share of the images of some digits, asked the others."""
-    _, labels = _digits()
+    _, labels = digits_of_sklearn()
     features = ink_features(side)
     known = np.flatnonzero(np.isin(labels, digits))
     order = np.random.default_rng(seed).permutation(known)

@@ -15,7 +15,16 @@ import dpopt
 from dpopt import NotPrivateError, majority
 from experiments import drawing, style
 from experiments.majority.full_set import check_design, full_size
-from experiments.majority.voters import CURVES, PAPER_PRIOR, Composed, Config, Target, Voters, under
+from experiments.majority.voters import (
+    CURVES,
+    PAPER_PRIOR,
+    Composed,
+    Config,
+    Target,
+    Voters,
+    pmf_words,
+    under,
+)
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, numbers, statement
 
@@ -99,6 +108,23 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
     axes.set_ylabel("error")
     axes.margins(x=0.06 if len(ticks) > 1 else 0.5)
     return scale_errors(axes, errors.column("sampled_error"), errors.column("spread"))
+
+
+def draw_groups(
+    axes: Axes, table: Table, column: str, value: str, looks: Mapping[str, tuple[str, Any]]
+) -> None:
+    """Draw a group of points for each distribution of the p_i, the curves side by side."""
+    pmfs, middle = table.distinct(column), (len(looks) - 1) / 2
+    for place, (curve, (label, look)) in enumerate(looks.items()):
+        part = table.select(curve=curve)
+        values = [part.select(**{column: pmf}).column(value)[0] for pmf in pmfs]
+        spots = np.arange(len(pmfs)) + (place - middle) * 0.8 / len(looks)
+        axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
+    for spot in range(1, len(pmfs)):
+        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
+    axes.set_xlim(-0.5, len(pmfs) - 0.5)
+    axes.grid(visible=False, axis="x")
 
 
 def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) -> str:

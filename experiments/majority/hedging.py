@@ -13,7 +13,8 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import majority
-from experiments import drawing, style
+from experiments import drawing
+from experiments.majority.figures import draw_groups
 from experiments.majority.voters import PAPER_PRIOR, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
@@ -133,12 +134,12 @@ def plot(outcome: Outcome) -> Figure:
     for axes, (k, m, shift) in zip(panels, settings, strict=True):
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""
-        _draw(axes, part, pmfs, looks)
+        _draw(axes, part, looks)
         axes.set(title=f"$K$ = {k}, $m$ = {m:g}{more}", ylabel="regret (linear below .001)")
     return drawing.finish(figure, panels)
 
 
-def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
+def _looks(curves: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     looks = {
         _named(DEFAULT): drawing.points("optimum"),
         PAPER: drawing.points("paper"),
@@ -150,24 +151,13 @@ def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
         curve: drawing.points("variant", marker=marker, markerfacecolor="white")
         for curve, marker in zip(others, _MARKERS, strict=False)
     }
-    return {curve: looks[curve] for curve in curves}
+    return {curve: (curve, looks[curve]) for curve in curves}
 
 
-def _draw(
-    axes: Axes, errors: Table, pmfs: list[str], looks: Mapping[str, Mapping[str, Any]]
-) -> None:
+def _draw(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, Any]]) -> None:
     """Draw the regrets on a logarithmic scale that is linear where they hardly matter."""
-    middle = (len(looks) - 1) / 2
-    for place, (curve, look) in enumerate(looks.items()):
-        values = [errors.select(curve=curve, pmf=pmf).column("regret")[0] for pmf in pmfs]
-        spots = [spot + (place - middle) * 0.8 / len(looks) for spot in range(len(pmfs))]
-        axes.plot(spots, values, **look, label=curve)
+    draw_groups(axes, errors, "pmf", "regret", looks)
     axes.set_yscale("symlog", linthresh=_SMALL, linscale=0.6)
     axes.set_ylim(-0.5 * _SMALL, 2.0 * max(_SMALL, *errors.column("regret")))
     axes.set_yticks([0.0, *(tick for tick in (1e-3, 1e-2, 0.1, 1.0) if tick < axes.get_ylim()[1])])
     axes.minorticks_off()
-    for spot in range(1, len(pmfs)):
-        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
-    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
-    axes.set_xlim(-0.5, len(pmfs) - 0.5)
-    axes.grid(visible=False, axis="x")

@@ -20,7 +20,13 @@ from dpopt.privacy import Guarantee, general_composition
 from dpopt.table import Table as Kernel
 from dpopt.table import rounded
 from experiments import drawing
-from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
+from experiments.ensembles.pmfs import (
+    gaussian_wins,
+    gnmax_noise,
+    largest_within,
+    ranged_share,
+    rules_of,
+)
 from experiments.parameters import STRICT, Positive, Rising, Voters
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -143,14 +149,8 @@ def general_allowance(config: Config, labels: int) -> float:
         one = Guarantee(m * config.epsilon)
         return general_composition(one, labels, config.total_delta).epsilon <= config.total_epsilon
 
-    low, high = 0.0, float(config.voters)
-    if within(high):
-        return high
-    # 50 halvings leave 1e-15 of K.
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return low
+    most = float(config.voters)
+    return most if within(most) else largest_within(within, 0.0, most)
 
 
 def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:

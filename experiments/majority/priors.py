@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any
 
-import numpy as np
 from annotated_types import MaxLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,7 +15,7 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
-from experiments.majority.figures import draw_shapes, scale_errors
+from experiments.majority.figures import draw_groups, draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.voters import pmf_words
 from experiments.parameters import STRICT, Several
@@ -264,16 +263,9 @@ def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
 
 def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[str, Any]]]) -> str:
     """Draw a group of points for each distribution; return what is to be said of their scale."""
-    pmfs = errors.distinct("actual")
-    middle = (len(looks) - 1) / 2
-    for place, (curve, (label, look)) in enumerate(looks.items()):
-        values = [errors.select(curve=curve, actual=pmf).column("error")[0] for pmf in pmfs]
-        spots = np.arange(len(pmfs)) + (place - middle) * 0.8 / len(looks)
-        axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
+    draw_groups(axes, errors, "actual", "error", looks)
     scale = scale_errors(axes, errors.column("error"), [0.0] * len(errors.rows))
-    for spot, pmf in enumerate(pmfs):
-        if spot:
-            axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+    for spot, pmf in enumerate(errors.distinct("actual")):
         if max(errors.select(actual=pmf).column("error")) == 0.0 and scale:
             axes.annotate(
                 "0 for every\nsymmetric $\\gamma$",
@@ -284,7 +276,4 @@ def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[
                 va="bottom",
                 fontsize="small",
             )
-    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
-    axes.set_xlim(-0.5, len(pmfs) - 0.5)
-    axes.grid(visible=False, axis="x")
     return scale

@@ -1,4 +1,4 @@
-"""How much noise a count needs: the best noise on all integers beside the noise in use."""
+"""How much noise a count needs, or several counts at one budget: the best noise and that in use."""
 
 from __future__ import annotations
 
@@ -131,3 +131,60 @@ def plot(outcome: Outcome) -> Figure:
             scale.set_minor_locator(NullLocator())
         axes.set(ylim=(0.9, 1.2 * max(table.column("over_best"))), title=f"$D = {sensitivity}$")
     return drawing.finish(figure, panels, "1 is the best noise on all integers")
+
+
+NAMES = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace", "found": "found by search"}
+
+Total = Annotated[float, Ge(0.1), Le(10.0)]
+Releases = Annotated[int, Ge(2), Le(200)]
+TotalDelta = Annotated[float, Ge(1e-9), Le(1e-2)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class SeveralConfig:
+    """How many counts, and the guarantee of all of them together.
+
+    Attributes:
+        releases: numbers of counts k, from 2 to 200.
+        epsilon: of all together, in nats, from 0.1 to 10.
+        delta: likewise, from 1e-9 to 1e-2.
+    """
+
+    releases: Several[Releases] = (2, 4, 8, 16, 32)
+    epsilon: Total = 4.0
+    delta: TotalDelta = 1e-6
+
+
+@experiment("noise-releases", config=SeveralConfig(), quick=SeveralConfig(releases=(4, 8, 16)))
+def releases(config: SeveralConfig) -> Outcome:
+    """Design noise for each number of counts, and state the variance of every candidate."""
+    records: list[dict[str, Cell]] = []
+    for count in track(config.releases):
+        design = dpopt.design(Noise(1, config.epsilon, config.delta, "squared", count))
+        records += [
+            {
+                "releases": count,
+                "noise": name,
+                "variance": getattr(design, key),
+                "over_found": getattr(design, key) / design.found,
+            }
+            for key, name in NAMES.items()
+        ]
+    table = Table.of(records)
+    return Outcome({"variances": table})
+
+
+@releases.figure
+def plot_releases(outcome: Outcome) -> Figure:
+    """Draw the variance of each candidate over that of the one found."""
+    table = outcome.tables["variances"]
+    figure, panels = drawing.panels(1, 1, "number of counts $k$", "variance over that found")
+    (axes,) = panels
+    looks = drawing.curves(range(len(NAMES)))
+    for place, name in enumerate(NAMES.values()):
+        rows = table.select(noise=name)
+        axes.plot(rows.column("releases"), rows.column("over_found"), label=name, **looks[place])
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(bottom=0.95)
+    return drawing.finish(figure, panels)

@@ -19,7 +19,7 @@ from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import VIOLATES, data_sets, violates
+from experiments.roo.baselines import VIOLATES, data_sets, violates
 from experiments.verdicts import judged
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"

@@ -14,7 +14,7 @@ from dpopt.shape import Design
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import smooth_floor, two_level
+from experiments.roo.baselines import smooth_floor, two_level
 from experiments.roo.published import (
     ds_roo_binomial_bound,
     ds_roo_bound,

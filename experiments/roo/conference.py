@@ -17,7 +17,7 @@ from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import violates
+from experiments.roo.baselines import violates
 from experiments.roo.published import laplace_bound, roo_bound
 from experiments.verdicts import judged, not_comparable, short
 

@@ -18,7 +18,7 @@ from experiments import drawing, style
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
-from experiments.roo.common import RULES, data_sets, violates
+from experiments.roo.baselines import RULES, data_sets, violates
 from experiments.verdicts import judged
 
 _CASE = "a rule fails"

@@ -15,7 +15,7 @@ from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import RULES
+from experiments.roo.baselines import RULES
 from experiments.verdicts import judged
 
 _SOLVED = {

@@ -15,7 +15,7 @@ from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import two_level
+from experiments.roo.baselines import two_level
 from experiments.roo.published import (
     METHODS,
     ds_roo_binomial_bound,

@@ -19,8 +19,14 @@ from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.baselines import LaplaceProjection, subrr
-from experiments.roo.common import DataSets, distances, estimated_distances, smooth_floor
+from experiments.roo.baselines import (
+    DataSets,
+    LaplaceProjection,
+    distances,
+    estimated_distances,
+    smooth_floor,
+    subrr,
+)
 from experiments.verdicts import judged, not_comparable
 
 _ROUNDED = 1.0 + 1e-9

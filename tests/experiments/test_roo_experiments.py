@@ -20,7 +20,7 @@ from experiments.roo import (
     table_one,
     utility,
 )
-from experiments.roo.common import DataSets
+from experiments.roo.baselines import DataSets
 from tests.experiments.comparing import ran
 
 pytestmark = pytest.mark.slow
