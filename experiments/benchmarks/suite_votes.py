@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Any
@@ -76,16 +76,7 @@ def solved(instance: Instance) -> Answer:
 def certified(instance: Instance) -> Answer:
     """Solve, repair, quantise and certify in exact arithmetic."""
     setting = instance.setting
-    design = dpopt.design(
-        dpopt.Majority(
-            setting.voters,
-            setting.epsilon,
-            setting.allowance,
-            voter_delta=setting.voter_delta,
-            delta=setting.delta,
-            coefficients=instance.weights,
-        )
-    )
+    design = dpopt.design(replace(setting, coefficients=instance.weights))
     if design.certificate is None or design.solution is None or design.value is None:
         raise RuntimeError("the design came without a certificate.")
     return _answer(design.value, design.solution.rows_used, majority.reduced_size(setting))

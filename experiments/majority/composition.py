@@ -19,7 +19,6 @@ from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError
 from dpopt._numbers import float_up
 from dpopt.privacy import Guarantee, general_composition, simple_composition
 from experiments import drawing, style
@@ -52,6 +51,8 @@ _QUERIES = (20, 50, 100)
 _SOURCE = "privacy losses as printed in Tables 2, 5, 7 and 9"
 _DATA = {0.0892: "MNIST", 0.0852: "Fashion-MNIST"}
 _MECHANISM_DELTA = 1e-4
+# K, the voters that were trained once.
+_VOTERS = 11
 
 
 @plain_dataclass(frozen=True)
@@ -89,7 +90,6 @@ class Config:
         voter_delta: Delta, of a voter.
         queries: Q of each total.
         slack: delta' of theorem 2.3.
-        voters: K, the voters that were trained once.
     """
 
     allowance: Several[Positive] = (1.0, 3.0, 5.0, 7.0)
@@ -97,13 +97,6 @@ class Config:
     voter_delta: Positive = _MECHANISM_DELTA
     queries: Several[Annotated[int, Ge(1), Le(10**6)]] = _QUERIES
     slack: float = PAPER_SLACK
-    voters: int = 11
-
-    def __post_init__(self) -> None:
-        if max(self.allowance) > self.voters:
-            raise ParameterError(
-                f"allowance is {self.allowance}; it must be at most voters, {self.voters}."
-            )
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -155,7 +148,7 @@ def _total(config: Config, row: Row, label: float, count: int) -> dict[str, Cell
     terms = terms_of_theorem(one, count, config.slack)
     printed = row.printed.get(count) if config.slack == PAPER_SLACK else None
     # Any number of labels of K voters costs no more (theorem 2.2, post-processing).
-    together = [config.voters * spent for spent in row.voter]
+    together = [_VOTERS * spent for spent in row.voter]
     rho = float_up(count * Fraction(label))
     return {
         "table": row.table,

@@ -8,7 +8,7 @@ adds the violated constraints among O(K^2) or O(K^4) multisets. Both should have
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -45,8 +45,6 @@ class Config:
         voter_delta: Delta of each voter where it is above 0.
         allowance: each m, at least 1; an m above K is skipped. The target is
             (m epsilon, m Delta).
-        objective: "surrogate", the paper's, or "mean", for
-            independent p_i ~ U[0, 1].
     """
 
     voters: Some[int] = (3, 5, 7, 11, 15, 21, 27, 35)
@@ -54,7 +52,6 @@ class Config:
     epsilon: float = 0.1
     voter_delta: Positive = 1e-5
     allowance: Some[float] = (1.0, 2.0, 3.0)
-    objective: Literal["surrogate", "mean"] = "surrogate"
 
     def settings(self) -> list[tuple[str, dpopt.Majority]]:
         """Return the case and the setting of every program."""
@@ -78,18 +75,14 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Solve both programs in every setting."""
-    records = [_record(config, *each) for each in track(config.settings())]
+    records = [_record(*each) for each in track(config.settings())]
     tables = {"programs": Table.of(records)}
     return Outcome(tables, tuple(_comparisons(records)))
 
 
-def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cell]:
+def _record(case: str, setting: dpopt.Majority) -> dict[str, Cell]:
     k = setting.voters
-    weights = (
-        majority.surrogate_weights(k)
-        if config.objective == "surrogate"
-        else majority.expected_error_weights(k, majority.UniformPrior())
-    ).values
+    weights = majority.surrogate_weights(setting.voters).values
     whole = solve(full_problem(setting, weights))
     few = solve(majority.gamma_problem(setting, weights))
     check = check_full(setting, full_gamma(np.clip(few["gamma"], 0.0, 1.0)))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Len
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
@@ -24,6 +23,11 @@ from experiments.verdicts import numbers, observed, statement
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
+# Our choices: further orders for the data-dependent bound; voters and sigma of a contrast where it
+# helps; and the query on which Algorithm 6 is run as printed: votes, sigma and order.
+_LOW_ORDERS = (2.0, 5.0, 10.0, 20.0)
+_CONTRAST = ("contrast", 250, 40.0)
+_QUERY = (5, 0, 1.0, 1.5)
 _SOURCE = "privacy losses as printed in Table 4"
 
 
@@ -67,12 +71,6 @@ class Config:
         voters: K.
         step: of the paper's grid of orders.
         last_order: of it.
-        low_orders: further orders for the data-dependent bound; our choice.
-        many_voters: of the contrast, where the bound helps; our choice.
-        many_sigma: of the contrast; our choice.
-        votes: for the two classes of the query on which Algorithm 6 is run as printed; our choice.
-        votes_sigma: of the noise there; our choice.
-        votes_order: the order there; our choice.
     """
 
     epsilon: Several[Positive] = (0.2676, 0.2556)
@@ -80,12 +78,6 @@ class Config:
     voters: Count = 11
     step: Positive = 0.5
     last_order: float = 500.0
-    low_orders: tuple[Annotated[float, Gt(1.0)], ...] = (2.0, 5.0, 10.0, 20.0)
-    many_voters: Count = 250
-    many_sigma: Positive = 40.0
-    votes: Annotated[tuple[Annotated[int, Ge(0)], ...], Len(2, 2)] = (5, 0)
-    votes_sigma: Positive = 1.0
-    votes_order: Annotated[float, Gt(1.0)] = 1.5
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -115,14 +107,13 @@ def run(config: Config) -> Outcome:
         best = _record(config, target, orders, variances)
         noises.append(best)
         used = [order for order in (target.printed_order, best["order"]) if order]
-        tried = (*config.low_orders, *used)
+        tried = (*_LOW_ORDERS, *used)
         bounds += [_bound(target.name, config.voters, best["sigma"], order) for order in tried]
-    contrast = "contrast", config.many_voters, config.many_sigma
-    bounds += [_bound(*contrast, order) for order in config.low_orders]
+    bounds += [_bound(*_CONTRAST, order) for order in _LOW_ORDERS]
     tables = {
         "calibration": Table.of(noises),
         "data_dependent": Table.of(bounds),
-        "algorithm_6": Table.of([_printed(config)]),
+        "algorithm_6": Table.of([_printed()]),
         "curves": Table.of(curves),
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
@@ -177,8 +168,8 @@ def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell
     }
 
 
-def _printed(config: Config) -> dict[str, Cell]:
-    (ones, zeros), sigma, order = config.votes, config.votes_sigma, config.votes_order
+def _printed() -> dict[str, Cell]:
+    ones, zeros, sigma, order = _QUERY
     return {
         "votes": f"{ones}:{zeros}",
         "sigma": sigma,

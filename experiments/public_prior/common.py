@@ -20,7 +20,7 @@ from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.data.groups import UserGroup
 from experiments.registry import Cell, Comparison, Table
-from experiments.verdicts import short, statement
+from experiments.verdicts import judged, short
 
 OUTPERFORMS = (
     "Our experiments consistently demonstrate that our sampler significantly outperforms the "
@@ -175,16 +175,14 @@ def measured(
 
 def of_bound(table: Table, column: str) -> Comparison:
     """Compare the largest distances of Algorithm 1 with theorem 1, whatever the data are."""
-    rows = [row for row in table.records if row["method"] == "minimax"]
-    over = [row for row in rows if row["largest"] > row["worst_case"] + _TOLERANCE]
-    # A group whose users all have one category has nothing to lose.
-    nearest = max(rows, key=lambda row: row["largest"] / (row["worst_case"] or 1.0))
-    return statement(
+    return judged(
         "With Algorithm 1 no user's TV exceeds Gamma_TV (theorem 1).",
-        f"{nearest[column]}: at most {short(nearest['largest'])} of "
-        f"{short(nearest['worst_case'])}; {len(over)} of {len(rows)} groups exceed it.",
+        table.select(method="minimax").records,
+        lambda row: row["largest"] <= row["worst_case"] + _TOLERANCE,
         "every user, double precision",
-        holds=not over,
+        show=(column, "largest", "worst_case"),
+        # A group whose users all have one category has nothing to lose.
+        worst=lambda row: row["largest"] / (row["worst_case"] or 1.0),
         name="theorem 1",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
@@ -34,8 +34,6 @@ class Config:
     Attributes:
         categories: n, at least 2.
         epsilon: one or more, in nats; a row of panels for each.
-        prior: how the weights of the categories are drawn before normalisation: "uniform" in [0, 1]
-            as in the paper, or "exponential", which makes priors uniform over the simplex.
         runs: priors drawn, at least 2.
         points: values of p_1, evenly spaced from 1/n to 1, at least 2.
         seed: of the priors.
@@ -43,7 +41,6 @@ class Config:
 
     categories: Annotated[int, Ge(2)] = 100
     epsilon: Several[Epsilon] = (8.0,)
-    prior: Literal["uniform", "exponential"] = "uniform"
     runs: Annotated[int, Ge(2)] = 10
     points: Annotated[int, Ge(2)] = 15
     seed: Seed = 2
@@ -66,8 +63,7 @@ class Config:
     def drawn(self) -> np.ndarray:
         """The priors, shape (runs, categories)."""
         rng = np.random.default_rng(self.seed)
-        draw = rng.random if self.prior == "uniform" else rng.standard_exponential
-        weights = draw((self.runs, self.categories))
+        weights = rng.random((self.runs, self.categories))
         return weights / weights.sum(axis=1, keepdims=True)
 
 

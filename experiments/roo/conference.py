@@ -50,7 +50,6 @@ class Config:
         categories: k.
         epsilon: of figure 2.
         width: standard deviation of the normal curve, in categories.
-        probabilities: P itself, k numbers of sum 1; none for the normal curve.
         lowest: epsilon of figure 3.
         highest: epsilon of figure 3.
         points: number of epsilons of figure 3.
@@ -60,7 +59,6 @@ class Config:
     categories: int = 9
     epsilon: float = 0.1
     width: Positive = 1.5
-    probabilities: tuple[float, ...] = ()
     lowest: float = 0.01
     highest: float = 2.0
     points: Count = 30
@@ -68,8 +66,6 @@ class Config:
     @property
     def distribution(self) -> np.ndarray:
         """P: by default unimodal and symmetric; the paper draws its own without numbers."""
-        if self.probabilities:
-            return np.array(self.probabilities)
         place = np.arange(self.categories) - (self.categories - 1) / 2
         pmf = np.exp(-((place / self.width) ** 2) / 2)
         return pmf / pmf.sum()

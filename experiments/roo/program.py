@@ -29,7 +29,7 @@ _LEAST = 1e-17
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Grid of settings, those that cvxpy writes out too, and the setting that is drawn.
+    """Grid of settings, and those that cvxpy writes out too.
 
     Attributes:
         records: n.
@@ -37,9 +37,6 @@ class Config:
         epsilons: each with every n and k.
         cvxpy_records: those of the n whose programs are solved through cvxpy too.
         tolerance: differences up to this count as none.
-        shown_records: n of the curves.
-        shown_categories: k of the curves.
-        shown_epsilon: epsilon of the curves.
     """
 
     records: Some[int] = (3, 7, 12, 30, 61, 101, 200)
@@ -47,9 +44,6 @@ class Config:
     epsilons: Some[float] = (0.05, 0.2, 0.5, 1.0)
     cvxpy_records: tuple[int, ...] = (12,)
     tolerance: Probability = 1e-9
-    shown_records: int = 26
-    shown_categories: int = 3
-    shown_epsilon: float = 0.05
 
 
 @experiment(
@@ -71,7 +65,7 @@ def run(config: Config) -> Outcome:
         for rule in _SOLVED
         for backend in (("highs", "cvxpy") if n in config.cvxpy_records else ("highs",))
     ]
-    shown = roo.RooSetting(config.shown_records, config.shown_categories, config.shown_epsilon)
+    shown = roo.RooSetting(26, 3, 0.05)
     curves: list[dict[str, Cell]] = [
         {
             "records": shown.records,

@@ -16,7 +16,7 @@ from experiments.parameters import STRICT, Count, Positive, Seed, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
-from experiments.verdicts import statement
+from experiments.verdicts import judged, statement
 
 _TOLERANCE = 1e-9
 _READING = "the prior of equation (3); over the two values of a record it holds with <="
@@ -133,39 +133,29 @@ def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 
 
 def _of_remark(rows: list[dict[str, Any]]) -> Comparison:
-    broken = [row for row in rows if row["exact"] > row["remark_8"] + _TOLERANCE]
     ours = all(
         row["lower"] - _TOLERANCE <= row["exact"] <= row["ours"] + _TOLERANCE for row in rows
     )
-    worst = max(rows, key=lambda row: row["exact"] - row["remark_8"])
-    where = ""
-    if broken:
-        rates = [row["drawn"] / row["records"] for row in broken]
-        above = max(
-            row["epsilon"] + math.log1p(-rate) for row, rate in zip(broken, rates, strict=True)
-        )
-        where = f", all at T/n <= {max(rates):.2g} and epsilon at most {above:.2g} above its least"
-    return statement(
+    return judged(
         "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-        f"Fair coins: false in {len(broken)} of {len(rows)} settings{where}: at n = "
-        f"{worst['records']}, T = {worst['drawn']} ln delta is {worst['exact']:.2f}, the bound "
-        f"{worst['remark_8']:.2f}. "
-        f"log_upper_bound {'holds in all' if ours else 'fails too'}.",
+        rows,
+        lambda row: row["exact"] <= row["remark_8"] + _TOLERANCE,
         "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
-        holds=not broken,
+        show=("records", "drawn", "epsilon", "exact", "remark_8"),
+        worst=lambda row: row["exact"] - row["remark_8"],
+        said="Natural logarithms, fair coins; log_upper_bound "
+        f"{'holds in all' if ours else 'fails too'}.",
     )
 
 
 def _of_theorem(rows: list[dict[str, Any]]) -> Comparison:
-    short = [row["drawn"] for row in rows if row["dp_delta"] < row["out_of_reach"]]
-    return statement(
+    return judged(
         "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
-        f"At n = {rows[0]['records']}, 1 - (1 - 1/n)^T is enough, and less than T/(n + 1) from "
-        f"T = {min(short)} on."
-        if short
-        else "Holds in all settings.",
+        rows,
+        lambda row: row["dp_delta"] >= row["out_of_reach"],
         "coupling proof, and the largest profile of all databases",
-        holds=not short,
+        show=("records", "drawn", "dp_delta", "out_of_reach"),
+        said="1 - (1 - 1/n)^T is enough.",
     )
 
 

@@ -38,8 +38,6 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
         people: N, one or more.
         runs: for each N, at least 2.
-        zipf: exponent a of the synthetic pmf, p_u proportional to u^-a, from 0 to 4; an example of
-            ratings that concentrate on few categories.
         seed: of the draws.
     """
 
@@ -54,13 +52,12 @@ class Config:
         10_000_000,
     )
     runs: Annotated[int, Ge(2)] = 4_000
-    zipf: Annotated[float, Ge(0.0), Le(4.0)] = 1.0
     seed: Seed = 5
 
     def pmfs(self) -> dict[str, np.ndarray]:
-        """Return the pmf of the categories for each data set, shape (categories,)."""
+        """Return the pmf of the categories for each data set; Zipf's is as 1 / u."""
         place = np.arange(1, self.categories + 1, dtype=np.float64)
-        made = place**-self.zipf
+        made = 1 / place
         return {ELECTION: self._voters(), MADE: made / made.sum()}
 
     def _voters(self) -> np.ndarray:

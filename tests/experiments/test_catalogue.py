@@ -57,12 +57,10 @@ majority-figure-9: voters=5 | allowance=3.0 -> voters=3 | epsilon=0.01 |
     voter_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
 majority-priors: priors=uniform:0,1;beta:2,2 -> epsilon=0.01 |
     priors=common-uniform:0,1;uniform:0,1
-majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 | low_orders=2.0,5.0 ->
-    epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0 | low_orders=3.0 |
-    many_voters=51 | many_sigma=10.0 | votes=0,5 | votes_sigma=0.7 | votes_order=1.1
+majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 ->
+    epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0
 majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
-    epsilon=0.0892,0.0852,1.0 | voter_delta=0.001 | queries=20,100 | slack=0.001 |
-    voters=101
+    epsilon=0.0892,0.0852,1.0 | voter_delta=0.001 | queries=20,100 | slack=0.001
 majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=gnmax |
     queries=20 | draws=2 | seed=0
 majority-claims: at_one=3,5 | doubled=3,5 -> epsilon=0.01 | at_one=3 | doubled=3
@@ -74,7 +72,7 @@ majority-joint-labels: voters=3 | allowance=2 | epsilon=0.5 -> labels=2 | voters
     allowance=1,3 | epsilon=2.0,3.0
 majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
     voters=7,15 | voters_approximate=5 | epsilon=0.5 | voter_delta=0.001 |
-    allowance=1.0,2.0 | objective=mean
+    allowance=1.0,2.0
 majority-objective: voters=3 | allowance=1.0 | draws=50 | repeats=2 -> voters=5 |
     allowance=2.0 | epsilon=0.01 | voter_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
 roo-figure-1: records=12 | categories=3 | rules=journal | epsilons=0.1 -> records=2 |
@@ -84,18 +82,17 @@ roo-figure-2: epsilon=0.5 | categories=5 | gammas=0.05 | alphabets=3 | smallest=
     smallest=5
     | largest=60 | points=1
 roo-conference-figures-2-3: records=50 | categories=3 | points=3 -> records=4 | categories=4 |
-    epsilon=0.01 | width=0.2 | probabilities=0.4,0.3,0.2,0.1 | lowest=0.001 | highest=1.0 | points=1
+    epsilon=0.01 | width=0.2 | lowest=0.001 | highest=1.0 | points=1
 roo-table-1: records=100 | categories=3 | epsilons=0.5 | fractions=0.5 | accuracies=0.1,0.05 ->
     records=10 | categories=2 | epsilons=0.3 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
 roo-audit-map: categories=2 | epsilons=0.5,1.0 | minima=1,5 -> categories=3 | epsilons=0.3 |
     minima=2
     | remainders=0
-roo-program: records=5,12 | categories=3 | epsilons=0.3 | cvxpy_records= | shown_records=9 ->
-    records=1 | categories=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06 | shown_records=1 |
-    shown_categories=2 | shown_epsilon=0.01
+roo-program: records=5,12 | categories=3 | epsilons=0.3 | cvxpy_records= ->
+    records=1 | categories=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06
 roo-utility: categories=3 | records=2,4 | draws=50 -> categories=2 | epsilons=0.5 | records=3 |
     draws=10 | seed=0
-prior-figure-2: categories=6 | runs=3 | points=4 -> categories=2 | epsilon=0.5 | prior=exponential |
+prior-figure-2: categories=6 | runs=3 | points=4 -> categories=2 | epsilon=0.5 |
     runs=2 | points=2 | seed=0
 prior-figure-4: users=30 | movies=40 -> epsilon=0.5 | groups=25-34 | prior=average | users=5 |
     movies=18 | seed=0
@@ -141,7 +138,7 @@ noise-releases: releases=2 -> releases=3 | epsilon=8.0 | delta=0.01
 workload-growth: categories=4,5 | closed=4,8 -> workload=range | categories=2 | closed=2 |
     epsilon=0.1
 workload-simulation: categories=4 | people=100,1000 | runs=20 -> workload=histogram | categories=2 |
-    epsilon=0.1 | people=7,1000000 | runs=5 | zipf=0.0 | seed=0
+    epsilon=0.1 | people=7,1000000 | runs=5 | seed=0
 workload-table: categories=4 | steps=20 -> workloads=prefix | categories=2 | epsilons=3.0 | tries=2
     |
     steps=1 | seed=1
@@ -157,7 +154,7 @@ majority-figure-2: voters=4 | voters=503 | allowance=12.0 | delta=1e-9 | prior=n
 majority-figure-6: samples=36 | slack=0.0
 majority-figure-9: voters=10 | allowance=20.0 | actual=uniform | priors=point:0.5
 majority-figure-10: delta=0.1,0.2,0.3 | epsilon=0.5,0.5
-majority-tables-2-5-7-9: allowance=12.0 | slack=0.0
+majority-tables-2-5-7-9: slack=0.0
 majority-priors: priors=uniform:0,1 | priors=uniform:0,1;gauss:1 |
     epsilon=0.0
 majority-joint-labels: allowance=4
@@ -165,7 +162,6 @@ majority-corner-sets: voters=105 | voters_approximate=17 | voter_delta=0.0 | vot
 majority-objective: voters=4 | epsilon=-1
 roo-figure-1: rules=journal,conference | epsilons=-1.0
 roo-figure-2: gammas=0.4
-roo-conference-figures-2-3: probabilities=0.5,0.5
 roo-table-1: accuracies=0.5 | categories=1
 smoothed-claims: drawn=200
 smoothed-figure-5: batches=6
