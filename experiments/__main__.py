@@ -176,13 +176,12 @@ def _shown(experiment: Experiment) -> str:
 
 
 def _parameter(parameter: Parameter) -> str:
-    allowed = parameter.allowed if parameter.settable else "set from Python only"
     default = text_of(parameter.quick)
     if parameter.quick != parameter.full:
         default += f"; with --full {text_of(parameter.full)}"
     about = [click.wrap_text(parameter.about, _WIDTH, "      ", "      ")]
     about = about if parameter.about else []
-    allowed = click.wrap_text(f"({allowed})", _WIDTH, "      ", "       ")
+    allowed = click.wrap_text(f"({parameter.allowed})", _WIDTH, "      ", "       ")
     return "\n".join(["", f"  {parameter.name} = {default}", *about, allowed])
 
 

@@ -127,11 +127,6 @@ class Parameter:
         return "anyOf" in self._whole_schema
 
     @property
-    def settable(self) -> bool:
-        """Whether a text stands for it: a number, word or flag, or several of one kind."""
-        return self._scalar.get("type") in _WORDS
-
-    @property
     def mark(self) -> str | None:
         """What separates several values, of which a text may hold commas; None for one value."""
         if self._schema.get("type") != "array":
@@ -254,11 +249,7 @@ def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
 def parsed(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of those texts whose field the experiment has."""
     known = parameters_of(experiment)
-    return {
-        name: known[name].parse(text)
-        for name, text in texts.items()
-        if name in known and known[name].settable
-    }
+    return {name: known[name].parse(text) for name, text in texts.items() if name in known}
 
 
 def check_names(experiments: Iterable[Experiment], names: Iterable[str]) -> None:
@@ -267,7 +258,6 @@ def check_names(experiments: Iterable[Experiment], names: Iterable[str]) -> None
         parameter.name
         for experiment in experiments
         for parameter in parameters_of(experiment).values()
-        if parameter.settable
     }
     for name in names:
         if name not in known:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import product
 from typing import Annotated
 
@@ -265,7 +265,7 @@ def run(config: Config) -> Outcome:
     tables = {
         "accuracy": Table.of(rows),
         "ladder": Table.of(rivals),
-        "teachers": _teachers(polls),
+        "teachers": Table.of(polls),
         "methods": meanings(MEANING),
     }
     return Outcome(tables, data=NAME)
@@ -293,7 +293,7 @@ def run_labels(config: LabelsConfig) -> Outcome:
                 )
             ]
         )
-    tables |= {"teachers": _teachers(polls), "methods": meanings(MEANING)}
+    tables |= {"teachers": Table.of(polls), "methods": meanings(MEANING)}
     return Outcome(tables, data=NAME)
 
 
@@ -343,10 +343,6 @@ def _poll(polled: list[Polled]) -> dict[str, Cell]:
     }
 
 
-def _teachers(polls: list[dict[str, Cell]]) -> Table:
-    return Table.of(polls)
-
-
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
     table = outcome.tables["accuracy"]
@@ -388,28 +384,21 @@ def _drawn(parts: Mapping[str, Table], across: str, name: str) -> Figure:
     return drawing.finish(figure, axes, error_note(*parts.values()))
 
 
-_QUICK = Config()
-_QUICK_LABELS = LabelsConfig()
-
-
 experiment(
     "ensembles-digits-plain",
-    config=replace(
-        _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
-    ),
-    quick=_QUICK,
+    config=Config(seeds=40, optimal=(0.2, 0.3, 0.5, 1.0, 2.0), priors=("uniform", "dirichlet:0.1")),
+    quick=Config(),
     effort=("seeds", "seed"),
 )(run).figure(plot)
 experiment(
     "ensembles-digits-labels",
-    config=replace(
-        _QUICK_LABELS,
+    config=LabelsConfig(
         voters=(30, 20),
         seeds=40,
         labels=(1, 3, 10, 30, 100, 300, 1000),
         designed_epsilon=(1.0, 5.0),
         designed_labels=(1, 3, 10, 30, 100),
     ),
-    quick=_QUICK_LABELS,
+    quick=LabelsConfig(),
     effort=("seeds", "seed"),
 )(run_labels).figure(plot_labels)

@@ -17,7 +17,7 @@ from experiments import drawing
 from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.votes import COUNTED, pmfs, units
+from experiments.smoothed.elections import COUNTED, Pi, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
 
 _EPSILONS = (
@@ -36,17 +36,16 @@ class Config:
     """Sets of distributions, losses, sizes and epsilons.
 
     Attributes:
-        distributions: the sets Pi, each a text of words separated by blanks: "units" for all
-            regions of 2020 (states, DC and districts), "history" for all elections, the name of a
-            region such as DC, or a year. Each set and each loss has a panel.
+        distributions: the sets Pi: "units" for all regions of 2020 (states, DC and districts),
+            "history" for all elections, or "DC NE-2". Each set and each loss has a panel.
         beside: further sets that are evaluated but not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
         epsilons: in nats; of more than six the figure shows 0.5, 1, 2 and 7.
     """
 
-    distributions: Several[str] = ("units",)
-    beside: tuple[str, ...] = ("DC NE-2",)
+    distributions: Several[Pi] = ("units",)
+    beside: tuple[Pi, ...] = ("DC NE-2",)
     lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
     records: Annotated[Several[Count], MinLen(2)] = tuple(range(100_000, 500_001, 50_000))
     epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS

@@ -1,10 +1,17 @@
-"""Figures 1 and 3: what the published count of each election since 1920 reveals of one vote."""
+"""Figures 1 and 3: what the published count of each election since 1920 reveals of one vote.
+
+For the sources of the votes see data/SOURCES.md.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
+from dataclasses import dataclass as plain_dataclass
+from functools import cache
 from itertools import product
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
@@ -15,8 +22,64 @@ from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.utility import adversary_utility
-from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
+
+COUNTED = "US presidential popular vote, certified counts"
+"""Where the votes come from."""
+
+
+@plain_dataclass(frozen=True)
+class Election:
+    """The votes of the two leading candidates.
+
+    Attributes:
+        name: the year, or the region's short name.
+        first: votes of one of them.
+        second: votes of the other.
+    """
+
+    name: str
+    first: int
+    second: int
+
+    @property
+    def records(self) -> int:
+        """n, the votes of both."""
+        return self.first + self.second
+
+    @property
+    def share(self) -> float:
+        """Share of the second."""
+        return self.second / self.records
+
+
+@cache
+def history() -> tuple[Election, ...]:
+    """Return the national elections of 1920 to 2020."""
+    return _read("popular_vote.csv")
+
+
+@cache
+def units() -> tuple[Election, ...]:
+    """Return 2020 by state, the District of Columbia, and the districts of Maine and Nebraska."""
+    return _read("units_2020.csv")
+
+
+def _read(name: str) -> tuple[Election, ...]:
+    """Return the elections of a file: names first, the votes in the last two columns."""
+    with (Path(__file__).parent / "data" / name).open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.reader(lines))[1:]
+    return tuple(Election(row[0].strip(), int(row[-2]), int(row[-1])) for row in rows)
+
+
+Pi = Literal["units", "history", "DC NE-2"]
+
+
+def pmfs(name: Pi) -> dict[str, float]:
+    """Return a set of distributions: the share of the second candidate, by name."""
+    ends = [each for each in units() if each.name in ("DC", "NE-2")]
+    chosen = {"units": units(), "history": history(), "DC NE-2": ends}[name]
+    return {each.name: each.share for each in chosen}
 
 
 @dataclass(frozen=True, config=STRICT)

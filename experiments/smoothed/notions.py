@@ -15,9 +15,9 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
+from experiments.smoothed.elections import COUNTED, pmfs
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.program import distributional_delta
-from experiments.smoothed.votes import COUNTED, pmfs
 from experiments.verdicts import judged, not_comparable
 
 Rate = Annotated[float, Gt(0.0), Le(1.0)]
@@ -25,7 +25,7 @@ Rate = Annotated[float, Gt(0.0), Le(1.0)]
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Sizes, sampling rates and epsilons of each table, and the set of distributions.
+    """Sizes, sampling rates and epsilons of each table.
 
     Attributes:
         records: n of Table 1 with noise.
@@ -37,8 +37,6 @@ class Config:
         compared: n of the comparison of three notions.
         compared_epsilons: in nats.
         compared_rate: share of the records that are drawn there.
-        distributions: the set Pi, a text of words separated by blanks: "units" for all regions of
-            2020, "history" for all elections, a region or a year.
     """
 
     records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
@@ -50,19 +48,13 @@ class Config:
     compared: Some[Annotated[int, Ge(2)]] = (4, 8, 12, 16, 20)
     compared_epsilons: Some[Annotated[float, Ge(0.0)]] = (0.0, 0.5, 1.0)
     compared_rate: Rate = 0.9
-    distributions: str = "units"
-
-    def pmfs(self) -> np.ndarray:
-        """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        shares = pmfs(self.distributions).values()
-        rows = np.array([(share, 1.0 - share) for share in shares])
-        return rows[smoothed.hull_vertices(rows)]
 
 
 @experiment("smoothed-tables-1-2-3", config=Config())
 def run(config: Config) -> Outcome:
     """Compute Table 1, and numbers for Tables 2 and 3."""
-    distributions = config.pmfs()
+    shares = np.array([(share, 1.0 - share) for share in pmfs("units").values()])
+    distributions = shares[smoothed.hull_vertices(shares)]
     noisy = [
         _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
         for n in track(config.records)

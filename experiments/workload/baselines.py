@@ -107,14 +107,7 @@ def unary_variances(epsilon: float, gram: Matrix) -> Vector:
 
 
 def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> dict[str, float]:
-    """Return the variance of each mechanism of old, for each person, by name.
-
-    Args:
-        categories: n.
-        epsilon: in nats.
-        gram: G = W'W, shape (n, n).
-        prior: p, shape (n,).
-    """
+    """Return each mechanism's variance per person, by name, for G = W'W and prior p."""
     uniform = np.full(categories, 1 / categories)
 
     def written(rows: Matrix) -> float:

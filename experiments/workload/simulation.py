@@ -16,7 +16,7 @@ from dpopt import Workload
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.smoothed.votes import units
+from experiments.smoothed.elections import units
 from experiments.workload.baselines import Categories, Epsilon, Queries
 
 Counts = npt.NDArray[np.int64]

@@ -61,7 +61,7 @@ majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 ->
     epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0
 majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
     epsilon=0.0892,0.0852,1.0 | voter_delta=0.001 | queries=20,100 | slack=0.001
-majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 | methods=gnmax |
+majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 |
     queries=20 | draws=2 | seed=0
 majority-claims: at_one=3,5 | doubled=3,5 -> epsilon=0.01 | at_one=3 | doubled=3
 majority-labels: labels=1,6 | voters=3 | epsilon=0.5 | ballot_labels=2,12 | ballots=4 |
@@ -121,7 +121,7 @@ smoothed-figure-5: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2
     batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 | seed=0
 smoothed-tables-1-2-3: records=10 | rates=0.3 | epsilons=1.0 | without_noise=100 | compared=4
     -> records=5 | rates=0.01 | epsilons=0.1 | without_noise=50 | without_noise_epsilons=0.0 |
-    lost_rate=0.0 | compared=3 | compared_epsilons=0.0 | compared_rate=0.2 | distributions=history
+    lost_rate=0.0 | compared=3 | compared_epsilons=0.0 | compared_rate=0.2
 smoothed-claims: records=50 | drawn=1,10 | above=0.1 | replacement=1,3 | pairs=20 -> records=20
     | drawn=2 | above=0.001 | replacement=1 | replacement_epsilon=0.0 | pairs=5 | seed=0
 smoothed-theorem-2: records=2,3 | records_of_three=2 | definition=5000 -> records=1 |

@@ -13,7 +13,7 @@ import pytest
 from dpopt import smoothed
 from experiments.catalogue import named
 from experiments.smoothed import claims, notions, runtime
-from experiments.smoothed.votes import history, pmfs, units
+from experiments.smoothed.elections import history, pmfs, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
@@ -143,10 +143,12 @@ def test_the_claims_that_exact_values_refute() -> None:
 
 
 def test_names_of_distributions() -> None:
-    found = pmfs("DC 2020")
-    assert list(found) == ["DC", "2020"]
-    assert found["2020"] == 74216154 / (81268924 + 74216154)
-    assert len(pmfs("units history")) == 56 + 26
+    assert pmfs("history")["2020"] == 74216154 / (81268924 + 74216154)
+    assert (len(pmfs("units")), len(pmfs("history")), list(pmfs("DC NE-2"))) == (
+        56,
+        26,
+        ["DC", "NE-2"],
+    )
 
 
 def _products_as_written(m: int, count: int, n: int) -> int:

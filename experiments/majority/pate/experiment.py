@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 from matplotlib.figure import Figure
-from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from experiments import drawing
@@ -56,12 +55,6 @@ CEILINGS = {
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion"}
 
 
-def _known(method: str) -> str:
-    if method not in METHODS:
-        raise ValueError(f"hold some of {', '.join(METHODS)}")
-    return method
-
-
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
@@ -74,7 +67,6 @@ class Config:
         draws: how often Q images are drawn, for mean and spread as printed in the paper; at
             least 2.
         seed: of the draws and of the aggregators' noise.
-        methods: aggregation methods that are evaluated and drawn.
     """
 
     datasets: Some[Literal["mnist", "fashion-mnist"]] = ("mnist", "fashion-mnist")
@@ -83,7 +75,6 @@ class Config:
     queries: Some[Count] = (20, 50, 100)
     draws: Annotated[int, Ge(2)] = 10
     seed: Seed = 10
-    methods: Some[Annotated[str, AfterValidator(_known)]] = tuple(METHODS)
 
     def sources(self) -> tuple[Path, ...]:
         """Return the votes files."""
@@ -104,35 +95,22 @@ QUICK = Config()
 def run(config: Config) -> Outcome:
     """Aggregate the votes in every way, for every target."""
     shipped = config.votes is None
-    tables: dict[str, list[Table]] = {}
+    rows: dict[str, list[dict[str, Cell]]] = {}
     compared: list[Comparison] = []
     for path in config.sources():
         votes = load_votes(path)
         part = _tables(votes, config)
         compared += comparisons(part, votes.dataset)
         for name, table in part.items():
-            tables.setdefault(name, []).append(_of_dataset(table, votes.dataset))
-    whole = {name: _joined(parts) for name, parts in tables.items()}
+            own = ({"dataset": votes.dataset, **record} for record in table.records)
+            rows.setdefault(name, []).extend(own)
+    whole = {name: Table.of(parts) for name, parts in rows.items()}
     whole["methods"] = Table.of(
         [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()]
     )
     if shipped:
         whole["learning-rates"] = load_rates()
     return Outcome(whole, tuple(compared), data=_SHIPPED if shipped else str(config.votes))
-
-
-def _of_dataset(table: Table, dataset: str) -> Table:
-    rows = tuple((dataset, *row) for row in table.rows)
-    return Table(table.caption, ("dataset", *table.columns), rows)
-
-
-def _joined(parts: Sequence[Table]) -> Table:
-    """Put tables below each other; data sets may have other training seeds."""
-    columns = tuple(dict.fromkeys(name for part in parts for name in part.columns))
-    rows = tuple(
-        tuple(record.get(name) for name in columns) for part in parts for record in part.records
-    )
-    return Table(parts[0].caption, columns, rows)
 
 
 def _tables(votes: Votes, config: Config) -> dict[str, Table]:
@@ -142,9 +120,8 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
     for allowance in track(config.allowance):
         ways = aggregators(votes, allowance)
         exact += [exact_record(votes, way, allowance) for way in ways]
-        asked = [way for way in ways if way.method in config.methods]
         for queries in config.queries:
-            drawn += drawn_records(config.draws, config.seed, votes, asked, allowance, queries)
+            drawn += drawn_records(config.draws, config.seed, votes, ways, allowance, queries)
     return {
         "accuracy": Table.of(exact),
         "queries": Table.of(drawn),
