@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parent
 # What no number rests on: parts of dpopt, and of the experiments what runs and shows them.
 _NO_NUMBERS = ("cli", "_interact.py", "_sweep.py", "_figure.py")
-_FRAME = ("__main__.py", "kept.py", "report", "runner.py", "running.py", "benchmarks")
+_FRAME = ("__main__.py", "kept.py", "report", "runner.py", "benchmarks")
 # Looks of pictures.
 _LOOKS = ("drawing.py", "style.py")
 _TEXTS = {".md", ".html", ".css", ".png", ".js", ".pyc"}
