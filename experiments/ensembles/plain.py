@@ -41,6 +41,8 @@ from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Sev
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 _CLASSES = 10
+# Images of each teacher, which no other one sees.
+_PART = 40
 
 LOOKS: Mapping[str, Look] = {
     "optimal, uniform": Look("optimal program", "optimum"),
@@ -86,7 +88,6 @@ class Votes:
 
     Attributes:
         voters: each number of teachers K.
-        part: images of each teacher, which no other one sees.
         queries: images to label, which no teacher sees.
         seeds: splits of the images, over which means and standard errors are taken.
         seed: of the first split; the others follow it.
@@ -94,7 +95,6 @@ class Votes:
     """
 
     voters: Several[Annotated[int, Ge(1), Le(40)]] = (30, 20)
-    part: Count = 40
     queries: Count = 597
     seeds: Count = 5
     seed: Seed = 0
@@ -108,7 +108,7 @@ class Votes:
     def polled(self) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
-        return [plain(self.most, self.part, self.queries, seed) for seed in seeds]
+        return [plain(self.most, _PART, self.queries, seed) for seed in seeds]
 
 
 @dataclass(frozen=True, config=STRICT)

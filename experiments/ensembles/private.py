@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, MultipleOf
+from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
@@ -28,7 +28,7 @@ from experiments.data.groups import NAME
 from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
 from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
-from experiments.parameters import STRICT, Count, Positive, Rising, Seed, Some
+from experiments.parameters import STRICT, Count, Rising, Seed, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 TEACHERS = {
@@ -37,6 +37,9 @@ TEACHERS = {
     "labels spends K epsilon at most",
 }
 
+# Cells along a side of an image, whose ink is a feature; the regularisation of the regression; and
+# the share of the images that voters are trained on, the others being asked.
+_FITTED = (4, 0.1, 2 / 3)
 # Of corners of private voters: eleven voters over three classes have 20,670.
 _MOST_CONFIGURATIONS = 100_000
 
@@ -77,9 +80,6 @@ class Config:
         epsilon: of each voter, in nats, rising.
         allowance: each m, a whole number; one label may spend m epsilon.
         voters: K, above every m.
-        side: features are the ink of side x side cells; 2, 4 or 8.
-        regularisation: of the regression, above 0.
-        share: of the images that voters are trained on; the others are asked.
         seeds: splits of the images, over which means and standard errors are taken.
         seed: of the first split; the others follow it.
         draws: of the noise of K voters in each split, for "output".
@@ -90,9 +90,6 @@ class Config:
     epsilon: Rising[Annotated[float, Gt(0.0), Le(10.0)]] = (0.5, 1.0, 2.0)
     allowance: Rising[Count] = (1, 3, 5)
     voters: Annotated[int, Ge(2), Le(25)] = 11
-    side: Annotated[int, Ge(2), Le(8), MultipleOf(2)] = 4
-    regularisation: Positive = 0.1
-    share: Annotated[float, Ge(0.1), Le(0.9)] = 2 / 3
     seeds: Count = 5
     seed: Seed = 0
     draws: Count = 4
@@ -225,9 +222,7 @@ def run(config: Config) -> Outcome:
     for word in track(config.digits):
         digits = tuple(sorted(map(int, word)))
         seeds = range(config.seed, config.seed + config.seeds)
-        models = [
-            fitted(digits, config.side, config.regularisation, config.share, seed) for seed in seeds
-        ]
+        models = [fitted(digits, *_FITTED, seed) for seed in seeds]
         kinds.append(_classifier(word, models))
         for kind in config.teachers:
             for epsilon in config.epsilon:

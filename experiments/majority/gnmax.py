@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
 
-from dpopt import ParameterError
 from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
@@ -23,6 +22,8 @@ from experiments.verdicts import numbers, observed, statement
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
+# Of the paper's grid of orders.
+_STEP, _LAST_ORDER = 0.5, 500.0
 # Our choices: further orders for the data-dependent bound; voters and sigma of a contrast where it
 # helps; and the query on which Algorithm 6 is run as printed: votes, sigma and order.
 _LOW_ORDERS = (2.0, 5.0, 10.0, 20.0)
@@ -49,18 +50,6 @@ PRINTED = (
 """Table 4."""
 
 
-def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
-    """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
-    least = noisy_max.least_order(guarantee)
-    orders = np.arange(least, config.last_order, config.step)[1:]
-    if not orders.size:
-        raise ParameterError(
-            f"last_order is {config.last_order:g}; it must be more than a step of {config.step:g} "
-            f"above the least possible order, {least:g}."
-        )
-    return orders
-
-
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure.
@@ -69,15 +58,11 @@ class Config:
         epsilon: of a label, for each panel, in nats; 0.2676 and 0.2556 are Table 4's.
         delta: of a label: one for all panels, or one for each epsilon.
         voters: K.
-        step: of the paper's grid of orders.
-        last_order: of it.
     """
 
     epsilon: Several[Positive] = (0.2676, 0.2556)
     delta: Some[Probability] = (3e-4,)
     voters: Count = 11
-    step: Positive = 0.5
-    last_order: float = 500.0
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -90,7 +75,7 @@ class Config:
         )
 
 
-@experiment("majority-figure-10", config=Config(), effort=("step", "last_order"))
+@experiment("majority-figure-10", config=Config())
 def run(config: Config) -> Outcome:
     """Calibrate, and evaluate the data-dependent bound on unanimous votes."""
     curves: list[dict[str, Cell]] = []
@@ -98,7 +83,8 @@ def run(config: Config) -> Outcome:
     bounds: list[dict[str, Cell]] = []
     for target in track(config.targets):
         guarantee = Guarantee(target.epsilon, target.delta)
-        orders = _grid(config, guarantee)
+        # The paper's orders: from the least possible one, which needs infinite noise, on.
+        orders = np.arange(noisy_max.least_order(guarantee), _LAST_ORDER, _STEP)[1:]
         variances = noisy_max.variance_at_order(guarantee, orders)
         curves += [
             {"target": target.name, "order": float(o), "variance": float(v)}

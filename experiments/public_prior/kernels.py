@@ -15,8 +15,8 @@ import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Positive, Seed, Several
-from experiments.public_prior.common import METHODS, OUTPERFORMS, Epsilon, distances, draw_bars
+from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.public_prior.common import METHODS, OUTPERFORMS, distances, draw_bars
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, not_comparable
 
@@ -31,6 +31,10 @@ _COLUMNS = {
 _CLOSED = ("minimax", "leximin")
 
 
+# Users' pmfs are drawn from Dirichlet(4 q), and kernels of many categories made at this epsilon.
+_CONCENTRATION, _SIZE_EPSILON = 4.0, 8.0
+
+
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the comparison.
@@ -38,22 +42,17 @@ class Config:
     Attributes:
         categories: n of each setting; every n is combined with every epsilon.
         epsilon: of each setting, in nats, at most 16: the limit of the linear program.
-        concentration: users' pmfs are drawn from Dirichlet(concentration q); if it is small, they
-            are close to point masses.
         training: users whose pmfs the population program uses.
         held_out: users on whom all methods are evaluated.
         sizes: categories for the table of sizes.
-        size_epsilon: epsilon there.
         seed: of priors and users.
     """
 
     categories: Several[Annotated[int, Ge(2)]] = (4, 8)
     epsilon: Several[Annotated[float, Gt(0.0), Le(16.0)]] = (1.0, 2.0, 4.0)
-    concentration: Positive = 4.0
     training: Count = 200
     held_out: Count = 4000
     sizes: Several[Annotated[int, Ge(2)]] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-    size_epsilon: Epsilon = 8.0
     seed: Seed = 6
 
     @property
@@ -74,12 +73,12 @@ def run(config: Config) -> Outcome:
     rows: list[dict[str, Cell]] = []
     for categories, epsilon in track(config.settings):
         prior = rng.dirichlet(np.full(categories, 2.0))
-        users = rng.dirichlet(config.concentration * prior, config.training + config.held_out)
+        users = rng.dirichlet(_CONCENTRATION * prior, config.training + config.held_out)
         rows += _records(prior, epsilon, users[: config.training], users[config.training :])
     sizes: list[dict[str, Cell]] = []
     for size in track(config.sizes):
         prior = rng.random(size) + 1e-3
-        sizes += _size_records(prior / prior.sum(), config.size_epsilon)
+        sizes += _size_records(prior / prior.sum(), _SIZE_EPSILON)
     tables = {"distances": Table.of(rows), "sizes": Table.of(sizes)}
     return Outcome(
         tables,

@@ -30,8 +30,8 @@ _SKEWED = 40
 # Tolerances of the optimum and of its dual bound. If e^-epsilon is small, the reduced costs are
 # less accurate than the optimum.
 _TOLERANCE, _PROVED = 1e-9, 1e-6
-# The largest epsilon of a program, and its most categories for an experiment.
-_MOST_EPSILON, _MOST_CATEGORIES = 16.0, 100
+# The largest epsilon of a program, its most categories for an experiment, and in fractions.
+_MOST_EPSILON, _MOST_CATEGORIES, _MOST_EXACT = 16.0, 100, 16
 # Where a difference of 0 is drawn on a logarithmic axis.
 _FLOOR = 1e-17
 _NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny mass"}
@@ -51,7 +51,6 @@ class Config:
         second: another one, such as "cvxpy:CLARABEL", an interior-point method, for the settings
             with the fewest categories; none to omit it.
         second_categories: the most categories for this solver.
-        exact_categories: the most categories for Algorithm 1 in fractions.
         pmfs: number of users' pmfs drawn for lemma 1, in each setting.
         points: of the curves of Gamma_TV, at least 2.
         seed: of the random priors and pmfs.
@@ -63,7 +62,6 @@ class Config:
     backend: str = "highs"
     second: str | None = "cvxpy:CLARABEL"
     second_categories: Count = 4
-    exact_categories: Count = 16
     pmfs: Count = 200
     points: Annotated[int, Ge(2)] = 41
     seed: Seed = 5
@@ -97,7 +95,7 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
         points=101,
     ),
     quick=Config(),
-    effort=("second", "second_categories", "exact_categories", "pmfs", "points", "seed"),
+    effort=("second", "second_categories", "pmfs", "points", "seed"),
 )
 def run(config: Config) -> Outcome:
     """Solve every setting, and run Algorithm 1 on it in floats, in integers and in fractions."""
@@ -162,7 +160,7 @@ def _record(
     record |= _divergences(kernel, prior, epsilon, pmfs)
     record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
     record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
-    exact = prior.size <= config.exact_categories
+    exact = prior.size <= _MOST_EXACT
     ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 

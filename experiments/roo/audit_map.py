@@ -38,19 +38,16 @@ class Config:
         categories: k.
         epsilons: combined with every k.
         minima: M; n is k M plus a remainder.
-        remainders: of n divided by k; -1 stands for k - 1, -2 for k - 2.
     """
 
     categories: Some[int] = (2, 3, 10)
     epsilons: Some[float] = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     minima: Some[Count] = (1, 2, 3, 5, 10, 20, 50, 100)
-    remainders: Some[int] = (0, 1, -1)
 
     def records(self, categories: int) -> tuple[int, ...]:
-        """Return n for each M and each remainder."""
+        """Return n for each M and each remainder: 0, 1 and k - 1."""
         k = categories
-        remainders = sorted({remainder % k for remainder in self.remainders})
-        return tuple(k * minimum + r for minimum in self.minima for r in remainders)
+        return tuple(k * minimum + r for minimum in self.minima for r in sorted({0, 1, k - 1}))
 
 
 @experiment(

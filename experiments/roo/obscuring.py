@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -39,6 +38,10 @@ _AUDITED: tuple[Setting, ...] = (
 )
 
 
+# The smallest count up to which curves of Figure 1 are drawn.
+_LONGEST = 40
+
+
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Figure 1 of the journal and of the conference paper.
@@ -50,14 +53,12 @@ class Config:
         categories: k of the curves of Figure 1, one panel each.
         rules: the published recursion of each of these panels: "journal" or "conference".
         epsilons: of Figure 1, one curve each.
-        longest: curves of Figure 1 are drawn up to this smallest count.
     """
 
     records: int = 1000
     categories: Some[int] = (10, 9)
     rules: Some[Literal["journal", "conference"]] = ("journal", "conference")
     epsilons: Some[float] = (0.05, 0.1, 0.5, 1.0)
-    longest: Annotated[int, Ge(1)] = 40
 
     @property
     def panels(self) -> list[tuple[str, list[Setting]]]:
@@ -70,7 +71,7 @@ class Config:
         return figures + [(_CASE, settings) for settings in _FAILING]
 
 
-@experiment("roo-figure-1", config=Config(), effort=("longest",))
+@experiment("roo-figure-1", config=Config())
 def run(config: Config) -> Outcome:
     """Evaluate and audit each rule."""
     shapes: list[dict[str, Cell]] = []
@@ -80,7 +81,7 @@ def run(config: Config) -> Outcome:
             sampler = dpopt.design(dpopt.RevealOrObscure(*setting))
             audits.append({"place": place, "panel": title, **_audit(sampler)})
             last = sampler.setting.largest_minimum
-            last = last if title == _CASE else min(last, config.longest)
+            last = last if title == _CASE else min(last, _LONGEST)
             shapes += [
                 {"place": place, "panel": title, **_named(sampler), "m": m, "q": q}
                 for m, q in enumerate(map(sampler.obscuring, range(last + 1)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import cycle, product
 from typing import Annotated, Any
 
-from annotated_types import Gt, Le, Lt
+from annotated_types import Gt, Lt
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
@@ -39,22 +39,24 @@ _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+# Gamma times k.
+_FRACTIONS = (0.2, 0.8)
+
+
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Grids: gamma, the least probability of a category under P, is a fraction of 1/k.
+    """Grids: gamma, the least probability of a category under P, is 0.2 or 0.8 of 1/k.
 
     Attributes:
         records: n of the cells of Table I.
         categories: k; the picture has a row of panels for each.
         epsilons: the picture has a column of panels for each.
-        fractions: gamma times k, each above 0 and at most 1.
         accuracies: alpha, for the records that each method needs, below 1/2.
     """
 
     records: Some[int] = (1_000, 10_000)
     categories: Some[int] = (3, 10, 30)
     epsilons: Some[float] = (0.1, 0.5, 1.0)
-    fractions: Some[Annotated[float, Gt(0.0), Le(1.0)]] = (0.2, 0.8)
     accuracies: Some[Annotated[float, Gt(0.0), Lt(0.5)]] = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
 
 
@@ -64,9 +66,9 @@ def run(config: Config) -> Outcome:
     bounds: list[dict[str, Cell]] = []
     sizes: list[dict[str, Cell]] = []
     for k, epsilon in track(list(product(config.categories, config.epsilons))):
-        for n, fraction in product(config.records, config.fractions):
+        for n, fraction in product(config.records, _FRACTIONS):
             bounds.append(_bound(n, k, epsilon, fraction / k))
-        sizes += [_size(alpha, k, epsilon, config.fractions) for alpha in config.accuracies]
+        sizes += [_size(alpha, k, epsilon) for alpha in config.accuracies]
     tables = {"bounds": Table.of(bounds), "records": Table.of(sizes)}
     return Outcome(tables, of_table_one(tables))
 
@@ -99,10 +101,10 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     }
 
 
-def _size(alpha: float, k: int, epsilon: float, fractions: tuple[float, ...]) -> dict[str, Cell]:
+def _size(alpha: float, k: int, epsilon: float) -> dict[str, Cell]:
     by_gamma = {
         f"ds_roo_{share:g}_of_1/k": ds_roo_records(alpha, k, epsilon, share / k, "journal")
-        for share in fractions
+        for share in _FRACTIONS
     }
     return {
         "categories": k,

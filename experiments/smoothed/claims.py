@@ -31,7 +31,6 @@ class Config:
         drawn: values of T for Remark 8, below n.
         above: epsilons, as distances above the least one that the remark allows, in nats.
         replacement: values of T for Theorem 5.
-        replacement_epsilon: of Theorem 5, in nats.
         pairs: number of random pairs of pmfs for Lemma 10.
         seed: of numpy's generator, for these pmfs.
     """
@@ -40,7 +39,6 @@ class Config:
     drawn: Some[Count] = (1, 2, 4, 8, 12, 16, 20, 30, 40, 60, 80, 100, 140, 180)
     above: Some[Positive] = (0.005, 0.02, 0.1, 0.5)
     replacement: Some[Count] = (1, 2, 3, 5, 10, 50, 200)
-    replacement_epsilon: float = 1.0
     pairs: Count = 2_000
     seed: Seed = 20211
 
@@ -58,7 +56,7 @@ def run(config: Config) -> Outcome:
     theorem = []
     for drawn in config.replacement:
         mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
-        epsilon = config.replacement_epsilon
+        epsilon = 1.0
         exact = smoothed.worst_case_delta(mechanism, epsilon).delta
         largest = float(smoothed.privacy_profile(mechanism, epsilon).delta.max())
         row = {"records": n, "drawn": drawn, "dp_delta": exact, "largest_profile": largest}

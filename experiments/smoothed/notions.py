@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
@@ -20,7 +20,9 @@ from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 from experiments.smoothed.program import distributional_delta
 from experiments.verdicts import judged, not_comparable
 
-Rate = Annotated[float, Gt(0.0), Le(1.0)]
+# Shares of the records that are drawn, and the epsilons of noiseless sums and of the comparison.
+_RATES, _RATE = (0.1, 0.5, 0.9), 0.9
+_WITHOUT_NOISE, _COMPARED = (1.0, 3.0), (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -29,25 +31,17 @@ class Config:
 
     Attributes:
         records: n of Table 1 with noise.
-        rates: eta, shares of the records that are drawn there, above 0 and up to 1.
         epsilons: of the noise there, in nats.
         without_noise: n of Table 1 without noise.
-        without_noise_epsilons: in nats.
         lost_rate: share of the records that are lost there.
         compared: n of the comparison of three notions.
-        compared_epsilons: in nats.
-        compared_rate: share of the records that are drawn there.
     """
 
     records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
-    rates: Some[Rate] = (0.1, 0.5, 0.9)
     epsilons: Some[Positive] = (1.0, 4.0, 8.0)
     without_noise: Some[Annotated[int, Ge(2)]] = (1_000, 10_000, 100_000)
-    without_noise_epsilons: Some[Annotated[float, Ge(0.0)]] = (1.0, 3.0)
     lost_rate: Annotated[float, Ge(0.0), Lt(1.0)] = 0.05
     compared: Some[Annotated[int, Ge(2)]] = (4, 8, 12, 16, 20)
-    compared_epsilons: Some[Annotated[float, Ge(0.0)]] = (0.0, 0.5, 1.0)
-    compared_rate: Rate = 0.9
 
 
 @experiment("smoothed-tables-1-2-3", config=Config())
@@ -58,11 +52,11 @@ def run(config: Config) -> Outcome:
     noisy = [
         _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
         for n in track(config.records)
-        for rate in config.rates
+        for rate in _RATES
         for epsilon in config.epsilons
     ]
     plain = []
-    for n, epsilon in product(config.without_noise, config.without_noise_epsilons):
+    for n, epsilon in product(config.without_noise, _WITHOUT_NOISE):
         mechanism = smoothed.SamplingHistogram.of_lost_rate(n, config.lost_rate)
         worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
         plain.append(
@@ -76,11 +70,10 @@ def run(config: Config) -> Outcome:
         )
     notions = []
     for n in track(config.compared):
-        drawn = math.ceil(config.compared_rate * n)
-        # All of so few records would be drawn.
-        drawn = max(1, drawn - (n < 10 and config.compared_rate < 1.0 and drawn == n))
+        # All of fewer records would be drawn.
+        drawn = math.ceil(_RATE * n) if n >= 10 else n - 1
         mechanism = smoothed.SamplingHistogram(n, drawn)
-        for epsilon in config.compared_epsilons:
+        for epsilon in _COMPARED:
             worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
             simulated = distributional_delta(mechanism, epsilon, distributions)
             notions.append(

@@ -18,12 +18,16 @@ from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
+from experiments.parameters import STRICT, Count, Seed, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.gradients import Gradients, QuantisedGradient, gradients
 from experiments.verdicts import not_comparable
 
 _LN10 = math.log(10.0)
+
+
+# Of a band, over all compositions of one n at once.
+_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -36,7 +40,6 @@ class Config:
         shares: fractions of the n records from the first distribution of a set, the others being
             from the second; with 0 and 1 all records are from one.
         databases: at least 2, sampled for each composition and n.
-        confidence: of the band, over all compositions of one n at once.
         seed: of numpy's generator.
     """
 
@@ -44,7 +47,6 @@ class Config:
     epsilons: Some[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
     shares: Some[Annotated[float, Ge(0.0), Le(1.0)]] = (0.0, 0.5, 1.0)
     databases: Annotated[int, Ge(2)] = 12
-    confidence: Probability = 0.99
     seed: Seed = 1
 
 
@@ -70,7 +72,7 @@ def run(sets: tuple[Gradients, ...], config: Config) -> Outcome:
                     "from_first": first,
                     "pure": max(counts) == drawn**2,
                 }
-                | _average(config, of_epsilon, len(grid))
+                | _average(of_epsilon, len(grid))
                 for epsilon, of_epsilon in zip(config.epsilons, np.transpose(logs), strict=True)
             ]
         averages += rows
@@ -96,7 +98,7 @@ def run(sets: tuple[Gradients, ...], config: Config) -> Outcome:
     )
 
 
-def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, float]:
+def _average(logs: np.ndarray, compositions: int) -> dict[str, float]:
     """Return the average of exp(logs) over databases with a band, in decimal logarithms.
 
     The band is mean exp(+- t s / (mean sqrt(K))), Student's t at level (1 - confidence) / (number
@@ -104,7 +106,7 @@ def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, f
     """
     from scipy import stats
 
-    level = (1.0 - config.confidence) / compositions
+    level = (1.0 - _CONFIDENCE) / compositions
     scaled = np.exp(logs - logs.max())
     log_mean = float(logs.max() + math.log(scaled.mean()))
     relative = float(scaled.std(ddof=1) / scaled.mean())
@@ -211,5 +213,5 @@ for _name, _sets, _quick, _databases in (
         _name,
         config=replace(_quick, databases=_databases, **_FULL),
         quick=_quick,
-        effort=("databases", "confidence", "seed"),
+        effort=("databases", "seed"),
     )(partial(run, _sets)).figure(plot)

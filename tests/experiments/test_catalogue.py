@@ -31,14 +31,14 @@ from tests.robustness.hostile import NIGHTLY
 TRIED = """
 ensembles-digits-plain: voters=5 | queries=50 | seeds=2 | epsilon=0.5,2.0 | optimal=2.0 |
     most_solved=5 -> epsilon=0.1 | optimal= | priors=dirichlet:0.1 | most_solved=1 | voters=4,3 |
-    part=30 | queries=10 | seeds=1 | seed=1 | delta=1e-09
+    queries=10 | seeds=1 | seed=1 | delta=1e-09
 ensembles-digits-labels: voters=5 | queries=50 | seeds=2 | epsilon=1.0 | labels=1,10 |
-    designed_voters=3 | designed_labels=2 -> epsilon=0.1 | labels=1 | voters=4,3 | part=30 |
+    designed_voters=3 | designed_labels=2 -> epsilon=0.1 | labels=1 | voters=4,3 |
     queries=10 | seeds=1 | seed=1 | delta=1e-09 | designed_voters=2 | designed_labels= |
     designed_epsilon=2.0
 ensembles-digits-private: digits=358 | epsilon=1.0 | allowance=1,3 | voters=5 | seeds=2 |
     draws=1 -> digits=3589 | teachers=response | epsilon=0.1 | allowance=1 | voters=4 |
-    side=2 | regularisation=0.01 | share=0.3 | seeds=1 | seed=1 | draws=2
+    seeds=1 | seed=1 | draws=2
 ensembles-mnist: datasets=mnist | allowance=3 | labels=1,100 -> datasets=fashion-mnist |
     allowance=1 | labels=1
 majority-figure-2: voters=5 | draws=50 | repeats=2 | allowance=1.0,3.0 -> voters=3 |
@@ -57,8 +57,7 @@ majority-figure-9: voters=5 | allowance=3.0 -> voters=3 | epsilon=0.01 |
     voter_delta=1e-05 | allowance=1.0 | delta=1e-05 | priors=beta:2,2 | actual=beta:2,2
 majority-priors: priors=uniform:0,1;beta:2,2 -> epsilon=0.01 |
     priors=common-uniform:0,1;uniform:0,1
-majority-figure-10: epsilon=0.2676 | step=5.0 | last_order=100.0 ->
-    epsilon=0.5 | delta=0.001 | voters=1 | step=1.0 | last_order=60.0
+majority-figure-10: epsilon=0.2676 -> epsilon=0.5 | delta=0.001 | voters=1
 majority-tables-2-5-7-9: allowance=1.0 | epsilon=0.0892 -> allowance=2.5 |
     epsilon=0.0892,0.0852,1.0 | voter_delta=0.001 | queries=20,100 | slack=0.001
 majority-tables-1-6-8-10: allowance=3 -> datasets=mnist | allowance=1 |
@@ -76,18 +75,17 @@ majority-corner-sets: voters=3,5 | voters_approximate=3 | allowance=1.0 ->
 majority-objective: voters=3 | allowance=1.0 | draws=50 | repeats=2 -> voters=5 |
     allowance=2.0 | epsilon=0.01 | voter_delta=1e-08 | points=1 | draws=1 | repeats=3 | seed=0
 roo-figure-1: records=12 | categories=3 | rules=journal | epsilons=0.1 -> records=2 |
-    categories=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0 | longest=3
+    categories=5 | rules=conference | epsilons=0.05,0.1,0.2,0.5,1.0
 roo-figure-2: epsilon=0.5 | categories=5 | gammas=0.05 | alphabets=3 | smallest=50 | largest=400 |
     points=3 -> epsilon=0.05 | categories=2 | gammas=0.01,0.05 | gamma=0.01 | alphabets= |
     smallest=5
     | largest=60 | points=1
 roo-conference-figures-2-3: records=50 | categories=3 | points=3 -> records=4 | categories=4 |
     epsilon=0.01 | width=0.2 | lowest=0.001 | highest=1.0 | points=1
-roo-table-1: records=100 | categories=3 | epsilons=0.5 | fractions=0.5 | accuracies=0.1,0.05 ->
-    records=10 | categories=2 | epsilons=0.3 | fractions=0.1,0.3,0.6,0.9,1.0 | accuracies=0.3
+roo-table-1: records=100 | categories=3 | epsilons=0.5 | accuracies=0.1,0.05 ->
+    records=10 | categories=2 | epsilons=0.3 | accuracies=0.3
 roo-audit-map: categories=2 | epsilons=0.5,1.0 | minima=1,5 -> categories=3 | epsilons=0.3 |
     minima=2
-    | remainders=0
 roo-program: records=5,12 | categories=3 | epsilons=0.3 | cvxpy_records= ->
     records=1 | categories=2 | epsilons=0.02 | cvxpy_records=1 | tolerance=1e-06
 roo-utility: categories=3 | records=2,4 | draws=50 -> categories=2 | epsilons=0.5 | records=3 |
@@ -96,18 +94,18 @@ prior-figure-2: categories=6 | runs=3 | points=4 -> categories=2 | epsilon=0.5 |
     runs=2 | points=2 | seed=0
 prior-figure-4: users=30 | movies=40 -> epsilon=0.5 | groups=25-34 | prior=average | users=5 |
     movies=18 | seed=0
-prior-digits: digits=0,1 -> epsilon=0.5 | side=1 | digits=7 | prior=average
+prior-digits: digits=0,1 -> epsilon=0.5 | digits=7 | prior=average
 prior-figures-3-6-11: epsilon=8.0 | minimum_clicks=3 | minimum_users=5 | rows=4000 ->
     groups=C18 | user=device_ip | prior=total | epsilon=1.0 | sites=2 | minimum_clicks=1 |
     minimum_users=1 | rows=500 | seed=0
 prior-example-1:  -> public=0.001 | user=0.0 | epsilon=0.1 | points=2
 prior-kernels: categories=3 | epsilon=1.0 | training=10 | held_out=50 | sizes=5 -> categories=2 |
-    epsilon=0.5 | concentration=0.5 | training=5 | held_out=10 | sizes=2 | size_epsilon=0.5 |
+    epsilon=0.5 | training=5 | held_out=10 | sizes=2 |
     seed=0
 prior-program: categories=2,3 | priors=random | epsilon=1.0 | second_categories=2 | pmfs=5 |
     points=3
     -> categories=2 | priors=tiny | epsilon=0.1 | backend=cvxpy | second=cvxpy | second_categories=1
-    | exact_categories=1 | pmfs=1 | points=2 | seed=0
+    | pmfs=1 | points=2 | seed=0
 smoothed-figure-1:  -> thresholds=0.5 | lost_rates=0.0001
 smoothed-figure-3: thresholds=0.51 | lost_rates=0.002 -> thresholds=0.5 | lost_rates=0.0001
 smoothed-figure-2-left: lost_rates=0.01 | records=300,600 | epsilons=0.5,1.0 ->
@@ -116,20 +114,20 @@ smoothed-figure-4: distributions=units | beside=DC NE-2 | lost_rates=0.01 | reco
     epsilons=0.5,1.0,2.0,3.0,4.0 -> distributions=history |
     beside=units | lost_rates=0.05 | records=200,400,800 | epsilons=0.5,1.0,3.0
 smoothed-figure-2-right: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 ->
-    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 | seed=0
+    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | seed=0
 smoothed-figure-5: batches=3,4 | epsilons=0.5,2.0 | shares=0.0,1.0 | databases=2 ->
-    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | confidence=0.5 | seed=0
-smoothed-tables-1-2-3: records=10 | rates=0.3 | epsilons=1.0 | without_noise=100 | compared=4
-    -> records=5 | rates=0.01 | epsilons=0.1 | without_noise=50 | without_noise_epsilons=0.0 |
-    lost_rate=0.0 | compared=3 | compared_epsilons=0.0 | compared_rate=0.2
+    batches=2,3 | epsilons=0.0 | shares=1.0 | databases=3 | seed=0
+smoothed-tables-1-2-3: records=10 | epsilons=1.0 | without_noise=100 | compared=4
+    -> records=5 | epsilons=0.1 | without_noise=50 |
+    lost_rate=0.0 | compared=3
 smoothed-claims: records=50 | drawn=1,10 | above=0.1 | replacement=1,3 | pairs=20 -> records=20
-    | drawn=2 | above=0.001 | replacement=1 | replacement_epsilon=0.0 | pairs=5 | seed=0
+    | drawn=2 | above=0.001 | replacement=1 | pairs=5 | seed=0
 smoothed-theorem-2: records=2,3 | records_of_three=2 | definition=5000 -> records=1 |
     records_of_three=1 | definition=0
 smoothed-programs: records=4 | epsilons=0.5 -> records=3,5 | epsilons=0.0,2.0 | shares=0.2 |
     tolerance=1e-06
 smoothed-sgd-estimates: batches=3,4 | epsilons=0.5,2.0 | databases=2 | draws=1000 ->
-    batches=2 | epsilons=0.0 | databases=1 | draws=1 | confidence=0.5 | seed=0
+    batches=2 | epsilons=0.0 | databases=1 | draws=1 | seed=0
 smoothed-sgd-bias: records=16 | drawn=4 | epsilons=0.5,1.0 | draws=500 | estimates=2 ->
     records=9 | drawn=2 | epsilons=0.0 | draws=100 | estimates=1 | seed=0
 noise-table: sensitivities=1,2 | epsilons=1.0 | deltas=0.0,0.01 -> sensitivities=1 | epsilons=0.5 |

@@ -16,7 +16,7 @@ from dpopt import ParameterError, majority
 from experiments.catalogue import named
 from experiments.drawing import columns_for, nested, tick_step
 from experiments.majority import priors
-from experiments.majority.voters import cases, pmf_words, under, whole
+from experiments.majority.voters import pmf_words, under, whole
 from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
@@ -73,16 +73,12 @@ def test_verdicts_are_of_the_uniform_prior_and_of_all_curves() -> None:
     assert not FIGURE_2.at_paper(replace(effort, prior="beta:1,1"))
 
 
-def test_distributions_and_cases_in_words() -> None:
+def test_distributions_in_words() -> None:
     assert pmf_words("uniform:0,1") == "U[0, 1]"
     assert pmf_words("uniform:0,0.3,0.7,1") == "U[0, .3] or [.7, 1]"
     assert pmf_words("common-beta:2,0.5") == "Beta(2, .5), one p for all"
     assert under("point:0.25") == "$p$ = .25"
     assert [type(whole(value)) for value in (3.0, 2.5)] == [int, float]
-    assert cases("pairs", ("11,3", "5,1.5"), "K,m", (int, float)) == [(11, 3.0), (5, 1.5)]
-    for text in ("11", "a,b", "1,2,3", "1.5,2"):
-        with pytest.raises(ParameterError, match="^pairs holds .*; it must have the form K,m.$"):
-            cases("pairs", (text,), "K,m", (int, float))
 
 
 def test_the_paper_s_objective_takes_the_upper_half_of_a_distribution() -> None:
