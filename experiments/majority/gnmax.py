@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
 
+from dpopt import ParameterError
 from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
@@ -85,6 +86,11 @@ def run(config: Config) -> Outcome:
         guarantee = Guarantee(target.epsilon, target.delta)
         # The paper's orders: from the least possible one, which needs infinite noise, on.
         orders = np.arange(noisy_max.least_order(guarantee), _LAST_ORDER, _STEP)[1:]
+        if not orders.size:
+            raise ParameterError(
+                f"epsilon is {target.epsilon:g}; the paper's orders, up to {_LAST_ORDER:g}, must "
+                "hold one that is possible."
+            )
         variances = noisy_max.variance_at_order(guarantee, orders)
         curves += [
             {"target": target.name, "order": float(o), "variance": float(v)}

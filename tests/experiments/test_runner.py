@@ -333,7 +333,7 @@ def test_two_runs_into_one_folder(tmp_path: Path, start: Start) -> None:
     ("name", "settings", "said"),
     [
         ("majority-figure-6", {"epsilon": 0.0}, "epsilon = 0.0: float division by zero."),
-        ("majority-figure-10", {"last_order": 1e300}, "last_order = 1e+300: "),
+        ("majority-figure-10", {"epsilon": (0.001,)}, "epsilon is 0.001; the paper's orders, "),
         ("prior-figure-2", {"seed": -1}, "seed is -1; it must be a whole number at least 0."),
         (
             "majority-tables-1-6-8-10",
