@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from experiments.running import Run, run
+    from experiments.runner import Run, run
 
 __all__ = ["Run", "run"]
 
@@ -25,5 +25,5 @@ __all__ = ["Run", "run"]
 def __getattr__(name: str) -> object:
     """Load what is asked for: the import of the package alone brings no library."""
     if name in __all__:
-        return getattr(import_module("experiments.running"), name)
+        return getattr(import_module("experiments.runner"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,11 +56,6 @@ def command() -> None:
     default="plain",
     help="Widths and fonts of the figures.  [plain]",
 )
-@click.option(
-    "--remarks/--no-remarks",
-    default=True,
-    help="Remarks in the figures; their captions, NAME.txt, have them anyhow.  [--remarks]",
-)
 @_OUT
 @click.option(
     "--workers",
@@ -74,7 +69,6 @@ def run_names(
     settings: tuple[str, ...],
     full: bool,
     style: str,
-    remarks: bool,
     out: Path,
     workers: int,
     fresh: bool,
@@ -96,7 +90,7 @@ def run_names(
     from experiments.runner import CACHE, Job, run_all
     from experiments.store import Store
 
-    jobs = [Job(each, own, full, style, remarks) for each, own in zip(chosen, configs, strict=True)]
+    jobs = [Job(each, own, full, style) for each, own in zip(chosen, configs, strict=True)]
     store = Store(out / CACHE, fresh=fresh)
 
     def say(text: str) -> None:
@@ -182,13 +176,12 @@ def _shown(experiment: Experiment) -> str:
 
 
 def _parameter(parameter: Parameter) -> str:
-    allowed = parameter.allowed if parameter.settable else "set from Python only"
     default = text_of(parameter.quick)
     if parameter.quick != parameter.full:
         default += f"; with --full {text_of(parameter.full)}"
     about = [click.wrap_text(parameter.about, _WIDTH, "      ", "      ")]
     about = about if parameter.about else []
-    allowed = click.wrap_text(f"({allowed})", _WIDTH, "      ", "       ")
+    allowed = click.wrap_text(f"({parameter.allowed})", _WIDTH, "      ", "       ")
     return "\n".join(["", f"  {parameter.name} = {default}", *about, allowed])
 
 

@@ -7,58 +7,19 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from dpopt import ParameterError
 from experiments.parameters import did_you_mean
-from experiments.registry import REGISTERED, Experiment
+from experiments.registry import REGISTERED, Experiment, texts_of
 
-MODULES = (
-    "benchmarks.page",
-    "ensembles.images",
-    "ensembles.plain",
-    "ensembles.private",
-    "majority.claims",
-    "majority.composition",
-    "majority.corner_sets",
-    "majority.figures",
-    "majority.gnmax",
-    "majority.hedging",
-    "majority.joint",
-    "majority.labels",
-    "majority.objective",
-    "majority.pate.experiment",
-    "majority.priors",
-    "public_prior.avazu",
-    "noise.releases",
-    "noise.table",
-    "public_prior.digits",
-    "public_prior.example_one",
-    "public_prior.kernels",
-    "public_prior.movielens",
-    "public_prior.program",
-    "public_prior.synthetic",
-    "roo.audit_map",
-    "roo.bounds_figure",
-    "roo.conference",
-    "roo.obscuring",
-    "roo.program",
-    "roo.table_one",
-    "roo.utility",
-    "smoothed.claims",
-    "smoothed.compositions",
-    "smoothed.elections",
-    "smoothed.notions",
-    "smoothed.programs",
-    "smoothed.runtime",
-    "smoothed.sgd",
-    "smoothed.sgd_bias",
-    "smoothed.sgd_estimates",
-    "workload.growth",
-    "workload.simulation",
-    "workload.table",
-    "workload.worst",
+_ROOT = Path(__file__).parent
+MODULES = tuple(
+    f"{path.parent.name}.{module}"
+    for path in sorted(_ROOT.glob("*/items.toml"))
+    for module in texts_of(path.parent)["modules"]
 )
-"""The modules that register experiments."""
+"""The modules that register experiments, as the texts of each folder list them."""
 
 
 @cache
@@ -74,11 +35,7 @@ def all_experiments() -> dict[str, Experiment]:
 
 
 def named(name: str) -> Experiment:
-    """Return an experiment by its name.
-
-    Raises:
-        ParameterError: if there is none, with the names that look like it.
-    """
+    """Return an experiment by its name."""
     known = all_experiments()
     if name not in known:
         raise _unknown(name, known)
@@ -86,15 +43,7 @@ def named(name: str) -> Experiment:
 
 
 def matching(patterns: Iterable[str], known: Mapping[str, Experiment]) -> list[Experiment]:
-    """Return the experiments with some names, in the order of the report.
-
-    Args:
-        patterns: names, or patterns such as ``majority-*``, which stand for repeatable ones only.
-        known: all experiments by name.
-
-    Raises:
-        ParameterError: if there is none for one of them.
-    """
+    """Return the experiments with some names, in the order of the report."""
     found: set[str] = set()
     for pattern in patterns:
         names = {pattern} & set(known) or {

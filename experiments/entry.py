@@ -13,13 +13,7 @@ from dpopt import DpoptError, ParameterError
 
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None) -> NoReturn:
-    """Run a command and exit: 0 or its own code, 1 if it failed, 2 for bad input.
-
-    Args:
-        command: returns its exit code, or None for 0.
-        name: how it is called.
-        arguments: those of the process if None.
-    """
+    """Run a command and exit: 0 or its own code, 1 if it failed, 2 for bad input."""
     code: object
     try:
         code = command.main(args=arguments, prog_name=name, standalone_mode=False)
@@ -36,11 +30,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
 
 
 def make_folder(out: Path) -> None:
-    """Make the folder that a command writes to, if it is not there.
-
-    Raises:
-        ParameterError: if it cannot be one.
-    """
+    """Make the folder that a command writes to, if it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError:

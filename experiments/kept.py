@@ -22,11 +22,10 @@ from matplotlib.figure import Figure
 from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments import style as styles
-from experiments.digest import commit
 from experiments.parameters import changed, plain, text_of
-from experiments.refuted import refutations_of
-from experiments.refuted.record import CHECKER, Refutation, checker
+from experiments.refuted import CHECKER, Refutation, checker, refutations_of
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
+from experiments.store import commit
 
 PICTURES = ("png", "pdf")
 """Endings of the pictures of an experiment."""
@@ -39,7 +38,6 @@ _TYPES: Mapping[str, Any] = {
     "failure": str,
     "full": bool,
     "style": str,
-    "remarks": bool,
     "configuration": dict,
     "versions": dict,
     "commit": str,
@@ -47,7 +45,7 @@ _TYPES: Mapping[str, Any] = {
     "reused": bool,
 }
 # What tells of a run, and what of that stands in the record too.
-_SHARED = ("full", "style", "remarks", "configuration", "own_parameters")
+_SHARED = ("full", "style", "configuration", "own_parameters")
 _RUN = ("when", "seconds", *_SHARED, "reused", "commit", "failure")
 
 
@@ -66,7 +64,6 @@ class Entry:
         configuration: parameters of the run as plain values; by default the experiment's own.
         versions: of the libraries that made it.
         style: of the pictures.
-        remarks: whether they carry theirs.
         commit: of the checkout that made it, with "+ changes" if its files differ; None if it was
             none, or that is not known.
         own_parameters: whether they are a reader's own, not the paper's; then there are no
@@ -85,7 +82,6 @@ class Entry:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     style: str = "plain"
-    remarks: bool = True
     commit: str | None = field(default_factory=commit)
     own_parameters: bool = False
     reused: bool = False
@@ -119,7 +115,6 @@ class Entry:
         for name, value in self.changed.items():
             words += ["--set", f"{name}={text_of(value)}"]
         words += ["--style", self.style] if self.style != "plain" else []
-        words += [] if self.remarks else ["--no-remarks"]
         return shlex.join(words)
 
 
@@ -188,15 +183,10 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
     """Write one CSV for each table, a JSON with everything, the figure twice, and its caption.
 
     What is refuted has a file of its own, and the checker of such files lies beside it.
-
-    Args:
-        entry: of a run that did not fail; `keep_run` writes when it was.
-        folder: holds no other tables of the experiment afterwards.
-        pictures: as `draw` returns them; drawn if None.
     """
     experiment, outcome = entry.experiment, entry.outcome or Outcome({})
     if pictures is None:
-        pictures = draw(experiment, outcome, entry.style, entry.remarks)
+        pictures = draw(experiment, outcome, entry.style)
     run_path(experiment.name, folder).unlink(missing_ok=True)
     texts = {f"{name}.csv": to_csv(table) for name, table in outcome.tables.items()}
     texts["json"] = json.dumps(record_of(entry), indent=2, allow_nan=False) + "\n"
@@ -213,17 +203,13 @@ def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | No
 
 
 def draw(
-    experiment: Experiment,
-    outcome: Outcome,
-    style: str,
-    remarks: bool = True,
-    kinds: Sequence[str] = PICTURES,
+    experiment: Experiment, outcome: Outcome, style: str, kinds: Sequence[str] = PICTURES
 ) -> dict[str, bytes]:
     """Return the figure of each kind, as wide as the style says, and its remarks as "txt"."""
     import matplotlib as mpl
 
     found = {}
-    with styles.context(style, remarks=remarks), mpl.rc_context({"savefig.bbox": None}):
+    with styles.context(style), mpl.rc_context({"savefig.bbox": None}):
         figure = drawn(experiment, outcome)
         for kind in kinds:
             buffer = io.BytesIO()
@@ -276,7 +262,6 @@ def record_of(entry: Entry) -> dict[str, Any]:
         "versions": entry.versions,
         "data": outcome.data,
         "generated": outcome.generated,
-        "findings": list(outcome.findings),
         "comparisons": [asdict(comparison) for comparison in outcome.comparisons],
         "tables": {
             name: {
@@ -309,7 +294,6 @@ def _kept(experiment: Experiment, record: dict[str, Any], about: dict[str, Any])
         configuration=plain(record["configuration"]),
         versions=record.get("versions", {}),
         style=record["style"],
-        remarks=record.get("remarks", True),
         commit=about.get("commit"),
         own_parameters=record["own_parameters"],
         reused=about.get("reused", False),
@@ -322,5 +306,4 @@ def _outcome(record: dict[str, Any]) -> Outcome:
         for name, part in record["tables"].items()
     }
     comparisons = tuple(Comparison(**fields) for fields in record["comparisons"])
-    findings = tuple(record["findings"])
-    return Outcome(tables, findings, comparisons, record["data"], record["generated"])
+    return Outcome(tables, comparisons, record["data"], record["generated"])

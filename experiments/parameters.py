@@ -127,11 +127,6 @@ class Parameter:
         return "anyOf" in self._whole_schema
 
     @property
-    def settable(self) -> bool:
-        """Whether a text stands for it: a number, word or flag, or several of one kind."""
-        return self._scalar.get("type") in _WORDS
-
-    @property
     def mark(self) -> str | None:
         """What separates several values, of which a text may hold commas; None for one value."""
         if self._schema.get("type") != "array":
@@ -154,11 +149,7 @@ class Parameter:
         return said + (f", or {_NONE}" if self.optional else "")
 
     def parse(self, text: str) -> Any:  # noqa: ANN401
-        """Return the value of a text; `text_of` is the inverse.
-
-        Raises:
-            ParameterError: if it is none that is allowed.
-        """
+        """Return the value of a text; `text_of` is the inverse."""
         stripped = text.strip()
         if self.optional and stripped.lower() == _NONE:
             return None
@@ -214,16 +205,7 @@ def documented(kind: type) -> dict[str, str]:
 
 
 def configured(experiment: Experiment, full: bool, settings: Mapping[str, object]) -> Any:  # noqa: ANN401
-    """Return the configuration of a run with some values of a caller's own.
-
-    Args:
-        experiment: as registered.
-        full: whether the other values are those of the full run.
-        settings: values by the name of their field.
-
-    Raises:
-        ParameterError: if there is no such field, or its value is none that is allowed.
-    """
+    """Return the configuration of a run with some values of a caller's own."""
     check_names([experiment], settings)
     known = parameters_of(experiment)
     own = {name: _given(value, known[name]) for name, value in settings.items()}
@@ -251,15 +233,7 @@ def _given(value: Any, parameter: Parameter) -> Any:  # noqa: ANN401
 
 @contextmanager
 def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
-    """Take an arithmetic failure of the block as a reader's parameters that make no sense.
-
-    Args:
-        name: of the experiment.
-        own: the parameters that are not its own; without any, the failure stays what it is.
-
-    Raises:
-        ParameterError: in place of the failure.
-    """
+    """Take an arithmetic failure of the block as a reader's parameters that make no sense."""
     try:
         yield
     except DpoptError:
@@ -273,30 +247,17 @@ def sensible(name: str, own: Mapping[str, object]) -> Iterator[None]:
 
 
 def parsed(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of those texts whose field the experiment has.
-
-    Raises:
-        ParameterError: if a text is none that its field allows.
-    """
+    """Return the values of those texts whose field the experiment has."""
     known = parameters_of(experiment)
-    return {
-        name: known[name].parse(text)
-        for name, text in texts.items()
-        if name in known and known[name].settable
-    }
+    return {name: known[name].parse(text) for name, text in texts.items() if name in known}
 
 
 def check_names(experiments: Iterable[Experiment], names: Iterable[str]) -> None:
-    """Refuse the name of a field that none of the experiments has.
-
-    Raises:
-        ParameterError: with the names that look like it.
-    """
+    """Refuse the name of a field that none of the experiments has."""
     known = {
         parameter.name
         for experiment in experiments
         for parameter in parameters_of(experiment).values()
-        if parameter.settable
     }
     for name in names:
         if name not in known:
@@ -325,13 +286,7 @@ def text_of(value: object) -> str:
 
 
 def changed(experiment: Experiment, configuration: Mapping[str, Any], full: bool) -> dict[str, Any]:
-    """Return the values of a configuration that are not the experiment's own.
-
-    Args:
-        experiment: as registered.
-        configuration: plain values.
-        full: whether its own are those of the full run.
-    """
+    """Return the values of a configuration that are not the experiment's own."""
     return {
         name: configuration[name]
         for name, value in experiment.parameters(full).items()

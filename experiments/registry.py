@@ -1,7 +1,7 @@
 """An experiment: configuration -> tables -> figure, registered under its name.
 
 ```python
-@experiment("roo-table-1", PAPER, "Table I", "What to see.", config=Config())
+@experiment("roo-table-1", config=Config())
 def run(config: Config) -> Outcome:
     for records in track(config.records):
         ...
@@ -14,9 +14,12 @@ def plot(outcome: Outcome) -> Figure: ...
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @classmethod
-    def of(cls, caption: str, records: Sequence[Mapping[str, Cell]]) -> Table:
+    def of(cls, records: Sequence[Mapping[str, Cell]], caption: str = "") -> Table:
         """Build a table from records with the same keys."""
         columns = tuple(records[0])
         return cls(caption, columns, tuple(tuple(record[c] for c in columns) for record in records))
@@ -111,18 +114,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run yields: tables by name, findings in plain sentences, and the paper beside us.
+    """What a run yields: tables by name, and the paper beside us.
 
     Attributes:
         tables: by name.
-        findings: plain sentences.
         comparisons: kept only where the run has the paper's own parameters.
         data: where the data come from, as a phrase such as "MovieLens 1M"; empty if none are read.
         generated: whether they are made up by us in the format of such data; the picture says so.
     """
 
     tables: Mapping[str, Table]
-    findings: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     data: str = ""
     generated: bool = False
@@ -240,29 +241,48 @@ REGISTERED: dict[str, Experiment] = {}
 """The experiments of the modules that are imported, by name."""
 
 
+@cache
+def texts_of(folder: Path) -> Mapping[str, Any]:
+    """Return what ``items.toml`` of a folder, or of one above it, says of its items."""
+    path = folder / "items.toml"
+    if not path.exists():
+        return texts_of(folder.parent)
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def experiment(
     name: str,
-    paper: str,
-    item: str,
-    summary: str,
     *,
     config: Any,  # noqa: ANN401
     **about: Any,  # noqa: ANN401
 ) -> Callable[[Callable[[Any], Outcome]], Experiment]:
     """Register what computes the outcome of an experiment: a decorator.
 
+    Paper, item, summary, mathematics, what is published, and the captions of tables without one
+    stand in ``items.toml`` under its name.
+
     Args:
         name: see `Experiment`, as for the others.
-        paper: short name of the paper.
-        item: what it reproduces.
-        summary: what to see.
         config: of the full run.
-        **about: ``quick``, ``published``, ``repeatable``, ``effort``, ``mathematics``, ``plot``.
+        **about: ``quick``, ``repeatable``, ``effort``, ``plot``.
     """
-    module = sys._getframe(1).f_globals["__name__"]
+    caller = sys._getframe(1).f_globals
+    texts = texts_of(Path(caller["__file__"]).parent)
+    said = {"paper": texts.get("paper"), **texts[name]}
+    captions = texts.get("captions", {}) | said.pop("captions", {})
+    said["mathematics"] = tuple(said.get("mathematics", ()))
 
     def registered(run: Callable[[Any], Outcome]) -> Experiment:
-        made = Experiment(name, paper, item, summary, config, run, module=module, **about)
+        def captioned(config: Any) -> Outcome:  # noqa: ANN401
+            outcome = run(config)
+            tables = {
+                key: replace(table, caption=table.caption or captions[key].format(config=config))
+                for key, table in outcome.tables.items()
+            }
+            return replace(outcome, tables=tables)
+
+        module = caller["__name__"]
+        made = Experiment(name, config=config, run=captioned, module=module, **said, **about)
         REGISTERED[name] = made
         return made
 

@@ -34,17 +34,20 @@ class Style:
         text: width of the whole text in inches.
         size: points of axis labels; ticks and legends are one point smaller.
         half: half the height of the text in inches; panels are lower where more would be taken.
+        remarks: whether figures show their remarks, such as which curve lies under which; their
+            captions have them anyhow.
     """
 
     column: float
     text: float
     size: float
     half: float = math.inf
+    remarks: bool = False
 
 
 STYLES = MappingProxyType(
     {
-        "plain": Style(5.0, 7.0, 9.0),
+        "plain": Style(5.0, 7.0, 9.0, remarks=True),
         "neurips": Style(5.5, 5.5, 8.0, 4.5),
         "icml": Style(3.25, 6.75, 8.0, 4.5),
         "ieee": Style(3.5, 7.16, 8.0, 4.6),
@@ -113,19 +116,11 @@ _RIM = 0.7
 # Inches of a panel that is still legible, with its ticks and names.
 _LEAST = 1.2
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
-_REMARKS: ContextVar[bool] = ContextVar("remarks", default=True)
 
 
 def role(name: str) -> Role:
-    """Return a role by its name.
-
-    Raises:
-        ParameterError: if it is none of `ROLES`.
-    """
-    try:
-        return ROLES[name]
-    except KeyError:
-        raise ParameterError(f"role is {name!r}; it must be one of {', '.join(ROLES)}.") from None
+    """Return a role by its name."""
+    return ROLES[name]
 
 
 def series(count: int) -> list[Any]:
@@ -136,27 +131,25 @@ def series(count: int) -> list[Any]:
 
 
 @contextmanager
-def context(name: str = "plain", *, remarks: bool = True) -> Iterator[Style]:
+def context(name: str = "plain") -> Iterator[Style]:
     """Set matplotlib to a style sheet while the block runs, and yield the page's measures.
 
     Figures that `figure` makes inside the block have the width of a column or of the text.
 
     Args:
         name: one of `STYLES`.
-        remarks: whether figures carry theirs, such as which curve lies under which.
 
     Raises:
         ParameterError: if there is no such style.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")
-    before, shown_before = _CURRENT.set(STYLES[name]), _REMARKS.set(remarks)
+    before = _CURRENT.set(STYLES[name])
     try:
         with style_sheets.context(f"dpopt.styles.{name}"):
             yield STYLES[name]
     finally:
         _CURRENT.reset(before)
-        _REMARKS.reset(shown_before)
 
 
 class PrintedFigure(Figure):
@@ -171,7 +164,7 @@ class PrintedFigure(Figure):
     def remark(self, *sentences: str) -> tuple[str, ...]:
         """Keep sentences for the caption, and return those that the figure shows itself."""
         self.remarks = sentences
-        return sentences if _REMARKS.get() else ()
+        return sentences if (_CURRENT.get() or STYLES["plain"]).remarks else ()
 
     def savefig(self, fname: Any, **options: Any) -> None:  # noqa: ANN401
         """Write the figure; see matplotlib."""

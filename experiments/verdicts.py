@@ -6,7 +6,8 @@ proves it; ``name`` is the identifier of the statement, the claim itself if it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from experiments.registry import NOT_COMPARABLE, Comparison
 
@@ -72,6 +73,35 @@ def statement(
     if reading:
         ours = f"{ours} Read as: {reading}."
     return Comparison(claim, ours, verdict, certificate, rule, name)
+
+
+def judged(
+    claim: str,
+    rows: Sequence[Mapping[str, Any]],
+    holds: Callable[[Mapping[str, Any]], bool],
+    certificate: str,
+    *,
+    show: Sequence[str] = (),
+    worst: Callable[[Mapping[str, Any]], float] | None = None,
+    said: str = "",
+    **about: Any,  # noqa: ANN401
+) -> Comparison:
+    """Judge a statement by the rows of a table: the sentence counts those for which it fails.
+
+    It tells the columns ``show`` of the worst row, of those that fail if any do, and what is
+    ``said`` besides; ``about`` is of `statement`.
+    """
+    failed = [row for row in rows if not holds(row)]
+    told = failed or rows
+    ours = f"Fails in {len(failed)} of {len(rows)} cases" if failed else f"Holds in all {len(rows)}"
+    if show and told:
+        row = told[0] if worst is None else max(told, key=worst)
+        ours += f"; {', '.join(f'{name} = {_cell(row[name])}' for name in show)}"
+    return statement(claim, f"{ours}. {said}".rstrip(), certificate, holds=not failed, **about)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def observed(

@@ -13,7 +13,7 @@ from math import comb
 import pytest
 
 import dpopt
-from experiments.benchmarks.suite import benchmarks
+from experiments.benchmarks.spec import benchmarks
 from experiments.catalogue import all_experiments
 from experiments.parameters import parameters_of
 from tests.pages import ROOT

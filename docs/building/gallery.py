@@ -156,7 +156,6 @@ def _parameters(experiment: Experiment) -> list[str]:
     rows = [
         f"- `--set {each.name}={text_of(each.quick)}`" + (each.about and f": {plain(each.about)}")
         for each in parameters_of(experiment).values()
-        if each.settable
     ]
     title = ["## What can be set", "", "With the values of the picture above.", ""]
     return [*title, *rows, ""] if rows else []

@@ -12,7 +12,7 @@ import click
 from dpopt import ParameterError
 from dpopt.files import write_json, write_text
 from experiments.benchmarks.page import run, run_config, to_markdown, to_outcome
-from experiments.benchmarks.suite import benchmarks
+from experiments.benchmarks.spec import benchmarks
 from experiments.entry import make_folder, run_command
 from experiments.kept import Entry, keep_run, write_outcome
 from experiments.report.pages import write_report
@@ -35,12 +35,7 @@ PUBLISHED = Path(__file__).parent
 @click.option("--rounds", type=click.IntRange(1, 99), help="Turns of each contender.  [3]")
 @click.option("--list", "listing", is_flag=True, help="List the benchmarks and stop.")
 def command(
-    names: tuple[str, ...],
-    quick: bool,
-    out: Path,
-    jobs: int,
-    rounds: int | None,
-    listing: bool,
+    names: tuple[str, ...], quick: bool, out: Path, jobs: int, rounds: int | None, listing: bool
 ) -> int:
     """Time dpopt beside what one would use instead: all benchmarks, or those NAMEd.
 

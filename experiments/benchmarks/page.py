@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from pydantic.dataclasses import dataclass
 
 from experiments import drawing
-from experiments.benchmarks.measure import Effort
-from experiments.benchmarks.results import Results, run_benchmarks
-from experiments.benchmarks.suite import benchmarks
+from experiments.benchmarks.measure import Effort, Results, run_benchmarks
+from experiments.benchmarks.spec import benchmarks
 from experiments.parameters import STRICT, Count
 from experiments.registry import Outcome, Table, experiment
 
-_HEAD = "| {axis} | contender | median | times {first} (quartiles) | peak | {value} | difference |"
-_RULE = "|--:|:--|--:|--:|--:|--:|--:|"
-
+_TIMES = (
+    "One row for each contender at each size: alternating turns in fresh processes, one thread; "
+    "ratio to the first contender of the benchmark, median and quartiles."
+)
 _COLUMNS = 4
 _DECADES = 100
 
@@ -47,10 +49,6 @@ def run_config(config: Config) -> Results:
 
 @experiment(
     "benchmarks",
-    "Benchmarks",
-    "Side by side",
-    "Cost against size of every solve, proof and release, beside general solvers given "
-    "every row, the papers' algorithms as written, numpy and OpenDP.",
     config=Config(),
     quick=Config(rounds=1, least_seconds=0.0, most_sizes=1),
     repeatable=False,
@@ -61,7 +59,7 @@ def run(config: Config) -> Outcome:
 
 
 def to_outcome(results: Results) -> Outcome:
-    """Return the tables and findings of a run's results."""
+    """Return the tables of a run's results."""
     times = [record for benchmark in results["benchmarks"] for record in benchmark["records"]]
     growth = [
         {"benchmark": benchmark["name"], "title": benchmark["title"], "axis": benchmark["axis"]}
@@ -70,19 +68,15 @@ def to_outcome(results: Results) -> Outcome:
         for slope in (benchmark["slopes"] or [{}])
     ]
     tables = {
-        "times": Table.of(
-            "One row for each contender at each size: alternating turns in fresh processes, one "
-            "thread; ratio to the first contender of the benchmark, median and quartiles.",
-            times,
-        ),
-        "growth": Table.of("Seconds = constant times size^slope, fitted over all sizes.", growth),
+        "times": Table.of(times, caption=f"{_TIMES} {_agreement(results)}"),
+        "growth": Table.of(growth, caption="Seconds = constant size^slope, fitted over all sizes."),
     }
     where = results["machine"]
-    first = (
+    machine = (
         f"{where['processor']}, {where['cores']} logical processors, {where['memory_gib']} GiB; "
-        f"load {where['load_before']} before, {where['load_after']} after; {results['date']}."
+        f"load {where['load_before']} before, {where['load_after']} after; {results['date']}"
     )
-    return Outcome(tables, (first, _agreement(results)))
+    return Outcome(tables, data=machine)
 
 
 @run.figure
@@ -120,38 +114,25 @@ def plot(outcome: Outcome) -> Figure:
 
 def to_markdown(results: Results) -> str:
     """Return the page of a run: the same bytes for the same results."""
-    parts = [_preamble(results), f"## Values\n\n{_agreement(results)}"]
-    parts += [_section(benchmark) for benchmark in results["benchmarks"]]
-    return "\n\n".join(parts) + "\n"
+    pages = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.filters |= {"reason": _reason, "seconds": _seconds, "ratio": _ratio}
+    pages.filters |= {"difference": _difference, "noted": _noted}
+    return pages.get_template("RESULTS.jinja").render(results, agreement=_agreement(results))
 
 
-def _preamble(results: Results) -> str:
-    where, versions = results["machine"], results["versions"]
-    listed = ", ".join(f"{name} {number}" for name, number in versions.items())
-    return f"""# Benchmarks
+def _reason(record: dict[str, Any]) -> str:
+    """Return why there is no time; results.json has the message of an error."""
+    return re.sub(r"error: .*?( at [\d,]+\)|$)", r"error\1", record["outcome"])
 
-Written by `python -m experiments benchmarks` on {results["date"]}, in \
-{results["seconds"] / 60:.0f} minutes. Do not edit.
 
-- Machine: {where["processor"]}, {where["cores"]} logical processors, {where["memory_gib"]} GiB, \
-{where["system"]}. Load (one-minute average of running processes): {where["load_before"]} before, \
-{where["load_after"]} after; above 1, other work shared the machine.
-- Seconds are the processor's, not the clock's, since other work may share the machine; on an \
-idle one they are the same to a few per cent.
-- Versions: {listed}.
-- {results["jobs"]} benchmarks run at a time. Each contender runs in a process of its own, one \
-thread. In each of {results["rounds"]} rounds the contenders take turns, ours first; a turn is one \
-small call that does not count, and then the same call again and again for \
-{results["least_seconds"]:g} s; its time is the mean. A contender that would spend more than \
-{results["patience"]:g} s on a size takes no further turn: the longest times are of one call, and \
-have no quartiles.
-- Times are medians over rounds, without imports. A ratio is that of two turns of one round; its \
-median and quartiles over the rounds are given.
-- Peak is the resident memory of the whole process, imports included (about 60 MiB, with cvxpy \
-130 MiB).
-- "over 30 s" and "over 8 GiB" are the limits of processor time (imports and preparation \
-included) and of address space; the same contender is then not tried at larger sizes.
-- Growth is b in seconds = a size^b, fitted over all sizes a contender finished."""
+def _noted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the largest size of each contender that says something of its work."""
+    return list({record["contender"]: record for record in records if record["note"]}.values())
 
 
 def _agreement(results: Results) -> str:
@@ -174,30 +155,6 @@ def _agreement(results: Results) -> str:
 
 def _first(benchmark: dict[str, Any]) -> str:
     return next(iter(benchmark["same"]))
-
-
-def _section(benchmark: dict[str, Any]) -> str:
-    head = _HEAD.format(first=_first(benchmark), **benchmark)
-    rows = [_row(record, benchmark["same"][record["contender"]]) for record in benchmark["records"]]
-    table = "\n".join([head, _RULE, *rows])
-    setting = benchmark["setting"][0].upper() + benchmark["setting"][1:]
-    return (
-        f"## {benchmark['title']} (`{benchmark['name']}`)\n\n{benchmark['measures']} {setting}. "
-        f"Limits: {benchmark['seconds']:g} s, {benchmark['memory_gib']:g} GiB."
-        f"\n\n{table}\n\n{_growth(benchmark)}{_notes(benchmark)}"
-    )
-
-
-def _row(record: dict[str, Any], same: bool) -> str:
-    start = f"| {record['size']:,} | {record['contender']} |"
-    if record["seconds"] is None:
-        # results.json has the message of an error.
-        reason = re.sub(r"error: .*?( at [\d,]+\)|$)", r"error\1", record["outcome"])
-        return f"{start} {reason} | | | | |"
-    return (
-        f"{start} {_seconds(record['seconds'])} | {_ratio(record)} | {record['peak_mib']:,.0f} MiB "
-        f"| {record['value']:.10g} | {_difference(record, same)} |"
-    )
 
 
 def _seconds(seconds: float) -> str:
@@ -230,23 +187,3 @@ def _difference(record: dict[str, Any], same: bool) -> str:
     if not same:
         return f"{text} (not judged)"
     return text if record["agrees"] else f"**{text}**"
-
-
-def _growth(benchmark: dict[str, Any]) -> str:
-    listed = ", ".join(
-        f"{slope['contender']} {slope['slope']:.2f} ({slope['sizes']} sizes; between the last two "
-        f"{slope['last_slope']:.2f})"
-        for slope in benchmark["slopes"]
-    )
-    return f"Growth: {listed}." if listed else "Growth: fewer than three sizes."
-
-
-def _notes(benchmark: dict[str, Any]) -> str:
-    """Return what the largest size of each contender says of its work."""
-    last = {r["contender"]: r for r in benchmark["records"] if r["note"]}
-    if not last:
-        return ""
-    listed = "".join(
-        f"\n- {name} at {record['size']:,}: {record['note']}." for name, record in last.items()
-    )
-    return f"\n{listed}"

@@ -57,11 +57,7 @@ class Written:
 
 
 def by_cvxpy(program: Written, solver: str, **options: Any) -> float:  # noqa: ANN401
-    """Hand the rows to cvxpy; return the optimum.
-
-    Raises:
-        RuntimeError: unless cvxpy says that it is optimal.
-    """
+    """Hand the rows to cvxpy; return the optimum."""
     import cvxpy as cp
 
     # As constraints, the bounds would make HiGHS several times slower.
@@ -77,11 +73,7 @@ def by_cvxpy(program: Written, solver: str, **options: Any) -> float:  # noqa: A
 
 
 def by_linprog(program: Written, tolerance: float = 1e-10) -> float:
-    """Hand the rows to scipy's linprog, which calls HiGHS; return the optimum.
-
-    Raises:
-        RuntimeError: unless linprog says that it is optimal.
-    """
+    """Hand the rows to scipy's linprog, which calls HiGHS; return the optimum."""
     from scipy.optimize import linprog
 
     result = linprog(
@@ -100,15 +92,7 @@ def by_linprog(program: Written, tolerance: float = 1e-10) -> float:
 
 
 def by_highs(program: Written, method: str) -> float:
-    """Hand the rows to HiGHS as it takes them; return the optimum.
-
-    Args:
-        program: what is solved.
-        method: "ipm" (interior points, with a crossover) or "pdlp".
-
-    Raises:
-        RuntimeError: unless HiGHS says that it is optimal.
-    """
+    """Hand the rows to HiGHS as it takes them; return the optimum."""
     import highspy
 
     equal = np.zeros((0, program.cost.size)) if program.equal is None else program.equal

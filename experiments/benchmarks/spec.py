@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.memory import Limits
@@ -80,3 +84,36 @@ class Benchmark:
     tolerance: float = 1e-6
     warm_up: int = 5
     limits: Limits = field(default_factory=Limits)
+
+
+_SUITES = (
+    "accounting",
+    "kernels",
+    "modelling",
+    "release",
+    "samplers",
+    "symmetry",
+    "verify",
+    "votes",
+)
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
+
+
+def benchmark(
+    name: str,
+    sizes: tuple[int, ...],
+    contenders: tuple[Contender, ...],
+    **about: Any,  # noqa: ANN401
+) -> Benchmark:
+    """Return the benchmark that ``suites.toml`` describes, with its sizes and contenders."""
+    return Benchmark(name=name, **_texts()[name], sizes=sizes, contenders=contenders, **about)
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """Return every benchmark by name, in the order of the report: suite after suite."""
+    suites = (import_module(f"experiments.benchmarks.suite_{name}") for name in _SUITES)
+    return {benchmark.name: benchmark for suite in suites for benchmark in suite.BENCHMARKS}

@@ -16,7 +16,7 @@ from dpopt.composition import adaptive_epsilon
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.shape import Design
 from dpopt.votes import Spending
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
+from experiments.benchmarks.spec import Answer, Contender, benchmark, same
 
 _EPSILON, _DELTA, _INTERVAL, _LABELS_DELTA = 0.1, 1e-6, 1e-4, 1e-5
 _DP_ACCOUNTING = ("dp_accounting", "interop")
@@ -63,14 +63,8 @@ def convolve_on_the_grid(count: int) -> Answer:
     return Answer(epsilon, note="floats; the interval is epsilon itself")
 
 
-COMPOSED = Benchmark(
-    name="accounting-composed",
-    title="Accounting: many pure releases together",
-    measures="Finding the least epsilon of k releases together.",
-    setting="epsilon = 0.1 each, delta = 1e-6 of all; dp-accounting's own constructor rounds each "
-    "loss up to its grid, so its value is larger by up to k steps",
-    axis="releases k",
-    value="epsilon",
+COMPOSED = benchmark(
+    "accounting-composed",
     sizes=(50, 200, 1000, 5000, 19_999),
     contenders=(
         Contender("dpopt, exact", ballots, compose),
@@ -108,13 +102,8 @@ def convolve_hull(instance: tuple[DominatingPair, int]) -> Answer:
     )
 
 
-ADAPTIVE = Benchmark(
-    name="accounting-adaptive",
-    title="Accounting: fresh labels of a majority together",
-    measures="Finding the least epsilon of k labels together, each of votes drawn afresh.",
-    setting="11 voters of epsilon .01, no noise; delta = 1e-5 of all labels",
-    axis="labels k",
-    value="epsilon",
+ADAPTIVE = benchmark(
+    "accounting-adaptive",
     sizes=(1, 10, 100, 1000, 10_000),
     contenders=(
         Contender("dpopt", bare_majority, adapt),

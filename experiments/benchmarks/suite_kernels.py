@@ -15,7 +15,7 @@ from dpopt import design, solve
 from dpopt.prob import total_variation
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 _APPLY_EPSILON, _PROGRAM_EPSILON, _SEED = 4.0, 1.0, 8
 
@@ -62,10 +62,6 @@ def _distance(instance: Instance, sampled: Floats) -> Answer:
 
 def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
     """Return the matrix of Algorithm 1 by the paper's recursion, each level scaling its block.
-
-    Args:
-        prior: q, shape (n,), positive, summing to 1, in any order.
-        epsilon: in nats.
 
     Returns:
         K, shape (n, n), in the order of ``prior``.
@@ -137,13 +133,8 @@ def ratios_by(solver: rivals.Solver, instance: Instance) -> Answer:
     return Answer(solver(every_ratio(instance)), note=f"{n * n * (n - 1):,} ratio rows")
 
 
-APPLY = Benchmark(
-    name="prior-kernel",
-    title="Locally private sampling: Algorithm 1",
-    measures="From a public prior q and a user's pmf p to the pmf pK that the user samples from.",
-    setting="epsilon = 4; q and p random",
-    axis="categories n",
-    value="TV(p, pK)",
+APPLY = benchmark(
+    "prior-kernel",
     sizes=(10, 100, 1000, 3000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt, closed form", user, closed_form),
@@ -152,14 +143,8 @@ APPLY = Benchmark(
     tolerance=1e-9,
 )
 
-PROGRAM = Benchmark(
-    name="kernel-program",
-    title="The program of Gamma_TV",
-    measures="Building and solving the linear program of the kernel with a public prior.",
-    setting="epsilon = 1; q random; cvxpy as called by default (HiGHS 1e-7, CLARABEL 1e-8), "
-    "linprog and interior point 1e-10, PDLP 1e-7",
-    axis="categories n",
-    value="optimum",
+PROGRAM = benchmark(
+    "kernel-program",
     sizes=(5, 10, 20, 40, 60),
     contenders=(
         Contender("dpopt, shifted rows", program, by_dpopt),
@@ -201,13 +186,8 @@ def path_by(solver: rivals.Solver, loss: Floats) -> Answer:
     return Answer(solver(program), note="no bound")
 
 
-PATH = Benchmark(
-    name="kernel-path",
-    title="The optimal kernel on a path",
-    measures="From the loss to a certified kernel: the geometric mechanism, or the program.",
-    setting="loss |x - y|, uniform prior, epsilon = 1; all solvers at 1e-10 but PDLP, at 1e-7",
-    axis="inputs n",
-    value="mean loss",
+PATH = benchmark(
+    "kernel-path",
     sizes=(20, 50, 100, 200, 500),
     contenders=(
         Contender("closed form", path, geometric),

@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.rivals import feasible_within
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 EPSILON, FAR = 1.0, 3
 # Just above the least risk that a count of so many allows at epsilon = 1.
@@ -133,14 +133,8 @@ def _proved(solution: Any, design: Any) -> Answer:  # noqa: ANN401
     return Answer(float(solution.objective), note=note)
 
 
-COUNT = Benchmark(
-    name="modelling-count",
-    title="A count with a risk constraint",
-    measures="From the parameters to the optimum: building, handing over, solving; through dpopt "
-    "also a dual bound, and a kernel of integers that is proved private.",
-    setting="epsilon = 1, path; mean error |x - y|; Pr[|x - y| >= 3] at most .05, .065, .072",
-    axis="counts n",
-    value="mean error",
+COUNT = benchmark(
+    "modelling-count",
     sizes=(9, 14, 20, 28, 40),
     contenders=tuple(
         Contender(f"{name} ({lines(run)} lines)", count, run, needs=needs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ import dpopt
 from dpopt import roo
 from dpopt.noise import many
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
+from experiments.benchmarks.spec import Answer, Contender, benchmark, same
 from experiments.benchmarks.suite_kernels import user
 from experiments.benchmarks.suite_samplers import setting as roo_setting
 
@@ -229,13 +229,8 @@ def choose_records(instance: Draws) -> Answer:
     return _floats(np.array([rng.choice(row.size, p=row) for _ in range(_TIMES)]), row.size - 1)
 
 
-CATEGORIES = Benchmark(
-    name="release-categories",
-    title="Release: randomised response over 64 categories",
-    measures="Drawing one category for each of so many users.",
-    setting="64 categories, epsilon = 1; the kernel is given",
-    axis="draws",
-    value="share of categories kept",
+CATEGORIES = benchmark(
+    "release-categories",
     sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", exact_categories, release_own),
@@ -251,14 +246,8 @@ CATEGORIES = Benchmark(
     tolerance=0.0,
 )
 
-COUNTS = Benchmark(
-    name="release-count",
-    title="Release: a count with geometric noise",
-    measures="Drawing so many noisy counts, cut off at 0 and 63.",
-    setting="epsilon = 1, count 20 of 63; dpopt draws from the certified kernel of all 64 counts, "
-    "OpenDP draws the noise itself, exactly too, and takes counts of any size",
-    axis="draws",
-    value="share of counts kept",
+COUNTS = benchmark(
+    "release-count",
     sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", exact_counts, release_own),
@@ -274,24 +263,15 @@ COUNTS = Benchmark(
     tolerance=0.0,
 )
 
-NOISE = replace(
-    COUNTS,
-    name="release-noise",
-    title="Release: geometric noise on all integers",
-    measures="Adding noise to so many integers.",
-    setting="epsilon = 1, sensitivity 1, delta = 0; all draw the same distribution",
-    value="share of integers kept",
+NOISE = benchmark(
+    "release-noise",
+    sizes=COUNTS.sizes,
+    tolerance=COUNTS.tolerance,
     contenders=(Contender("dpopt release", exact_noise, release_own), *COUNTS.contenders[1:]),
 )
 
-DESIGNS = Benchmark(
-    name="noise-design",
-    title="Noise for an integer: the best beside OpenDP's",
-    measures="From a guarantee to the noise that keeps it.",
-    setting="epsilon = 1, delta = 1e-6; OpenDP searches the scale, for Gaussian noise by "
-    "concentrated privacy; its discrete Laplace noise needs no delta",
-    axis="sensitivity D",
-    value="mean absolute noise",
+DESIGNS = benchmark(
+    "noise-design",
     sizes=(1, 3, 10, 30, 60),
     contenders=(
         Contender("dpopt.design", same, design_noise),
@@ -310,13 +290,8 @@ DESIGNS = Benchmark(
     warm_up=2,
 )
 
-MAJORITIES = Benchmark(
-    name="release-majority",
-    title="Release: private majorities",
-    measures="Releasing one private majority of 11 votes for each query.",
-    setting="K = 11, epsilon = 0.1, m = 3; the certified design is given",
-    axis="queries",
-    value="share of ones",
+MAJORITIES = benchmark(
+    "release-majority",
     sizes=_DRAWS,
     contenders=(
         Contender("dpopt release", majorities, release_majorities),
@@ -325,13 +300,8 @@ MAJORITIES = Benchmark(
     tolerance=0.0,
 )
 
-USERS = Benchmark(
-    name="release-prior",
-    title="Release: a kernel over many categories",
-    measures="Releasing one category for each of 1,000 users, who know their own category.",
-    setting="epsilon = 4; the certified kernel is given",
-    axis="categories n",
-    value="share of categories kept",
+USERS = benchmark(
+    "release-prior",
     sizes=(10, 100, 1000, 10_000, 100_000, 1_000_000),
     contenders=(
         Contender("dpopt release", users, release_own),
@@ -341,13 +311,8 @@ USERS = Benchmark(
     limits=Limits(60),
 )
 
-RECORDS = Benchmark(
-    name="release-roo",
-    title="Release: Reveal-or-Obscure",
-    measures="Releasing one category of n records, from their counts, 1,000 times.",
-    setting="k = 10, epsilon = 0.1; the certified rule is given",
-    axis="records n",
-    value="share of the last category",
+RECORDS = benchmark(
+    "release-roo",
     sizes=(10, 1000, 10**5, 10**7, 10**9),
     contenders=(
         Contender("dpopt release", records, release_records),

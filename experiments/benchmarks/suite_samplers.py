@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import dpopt
 from dpopt import design, roo, solve
 from experiments.benchmarks import rivals
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 CATEGORIES, EPSILON = 10, 0.1
 
@@ -125,13 +125,8 @@ def optimal_by_all_rows(instance: dpopt.BestSampler) -> Answer:
 
 
 BENCHMARKS = (
-    Benchmark(
-        name="roo-rule",
-        title="Reveal-or-Obscure: the least rule in the smallest count",
-        measures="From n, k and epsilon to all q_m; ours with the exact audit that proves them.",
-        setting=f"k = {CATEGORIES}, epsilon = {EPSILON}",
-        axis="records n",
-        value="sum of q_m",
+    benchmark(
+        "roo-rule",
         sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
         contenders=(
             Contender("dpopt, certified", setting, certified),
@@ -144,14 +139,8 @@ BENCHMARKS = (
         ),
         warm_up=20,
     ),
-    Benchmark(
-        name="roo-optimal",
-        title="The best sampler of one category",
-        measures="From n, k and epsilon to the certified sampler of the least worst-case distance; "
-        "or its two programs alone.",
-        setting="k = 4, epsilon = 0.2",
-        axis="records n",
-        value="worst-case total variation",
+    benchmark(
+        "roo-optimal",
         sizes=(12, 20, 30, 40, 50, 60),
         contenders=(
             Contender("dpopt, certified", optimal_setting, optimal),

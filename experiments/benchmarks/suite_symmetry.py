@@ -13,7 +13,7 @@ import numpy.typing as npt
 import dpopt
 from dpopt import kernel
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 _EPSILON, _CYCLE_EPSILON = 1.0, 0.5
 
@@ -90,28 +90,16 @@ def _contenders(
     )
 
 
-CUBE = Benchmark(
-    name="symmetry-cube",
-    title="Words of two categories, Hamming loss",
-    measures="From a table of losses to a proved kernel of least worst loss.",
-    setting="epsilon = 1; words that differ in one place are neighbours",
-    axis="places d",
-    value="largest expected loss",
+CUBE = benchmark(
+    "symmetry-cube",
     sizes=(3, 4, 5, 10, 11),
     contenders=_contenders(cube, "hamming", 5),
     warm_up=2,
     limits=Limits(120),
 )
 
-CYCLE = Benchmark(
-    name="symmetry-cycle",
-    title="Points on a cycle",
-    measures="From a table of losses to a proved kernel of least worst loss.",
-    setting="epsilon = 0.5; loss is the distance; adjacent points are neighbours",
-    axis="points n",
-    value="largest expected loss",
-    sizes=(20, 40, 100, 400, 1500),
-    contenders=_contenders(cycle, "dihedral", 40),
+CYCLE = benchmark(
+    "symmetry-cycle", sizes=(20, 40, 100, 400, 1500), contenders=_contenders(cycle, "dihedral", 40)
 )
 
 BENCHMARKS = (CUBE, CYCLE)

@@ -13,7 +13,7 @@ from typing import Any
 import dpopt
 from dpopt import Kernel, PublicPrior, verify
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmark
 from experiments.benchmarks.suite_kernels import user
 
 _EPSILON, _PRIOR_EPSILON = 1.0, 4.0
@@ -60,18 +60,10 @@ def loaded(design: Saved) -> Answer:
     return Answer(float(dpopt.load(design.paths[0]).private))
 
 
-_MEASURES = "Deciding privacy of a saved design, and where said that nothing is better."
-_PRIVATE = "private (1) or not (0)"
-
-
-def _checked(name: str, title: str, setting: str, axis: str, sizes: Any, prepare: Any) -> Benchmark:  # noqa: ANN401
-    return Benchmark(
-        name=name,
-        title=title,
-        measures=_MEASURES,
-        setting=setting,
-        axis=axis,
-        value=_PRIVATE,
+def _checked(name: str, sizes: tuple[int, ...], setting: Callable[[int], Any]) -> Benchmark:
+    prepare = partial(saved, setting)
+    return benchmark(
+        name,
         sizes=sizes,
         contenders=(
             Contender("verify.check and proof", prepare, partial(checked, 2)),
@@ -83,22 +75,7 @@ def _checked(name: str, title: str, setting: str, axis: str, sizes: Any, prepare
     )
 
 
-KERNEL = _checked(
-    "verify-kernel",
-    "Check of a saved kernel",
-    "path, mean error at the worst input, epsilon = 1",
-    "inputs n",
-    (5, 10, 15, 20, 30),
-    partial(saved, kernel),
+BENCHMARKS = (
+    _checked("verify-kernel", (5, 10, 15, 20, 30), kernel),
+    _checked("verify-prior", (10, 1000, 10_000, 100_000, 1_000_000), prior),
 )
-
-PRIOR = _checked(
-    "verify-prior",
-    "Check of a saved kernel with a public prior",
-    "Algorithm 1, epsilon = 4; q random",
-    "categories n",
-    (10, 1000, 10_000, 100_000, 1_000_000),
-    partial(saved, prior),
-)
-
-BENCHMARKS = (KERNEL, PRIOR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Any
@@ -15,21 +15,17 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import majority
-from dpopt.majority.voters import fold
-from dpopt.prob import poisson_binomial_pmf
 from dpopt.table import SortedHistograms
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
-from experiments.benchmarks.spec import Answer, Benchmark, Contender, same
-from experiments.majority.full_set import full_problem, full_size
+from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmark, same
+from experiments.majority.full_set import every_multiset, full_problem, full_size, rows_of
 
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
 _CLASSES, _BALLOT = 3, 0.5
-_BLOCK = 20_000
 _LEAST_WEIGHT = 1e-9
 
 Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,6 @@ class Instance:
         weights = majority.expected_error_weights(voters, majority.UniformPrior()).values
         # As in `Majority`: smaller weights would be noise to the solver.
         return cls(setting, np.maximum(weights, _LEAST_WEIGHT * float(np.max(weights))))
-
-    @property
-    def corners(self) -> tuple[str, ...]:
-        """The paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
-        pure = ("00", "11", "bc", "cb")
-        return pure if self.setting.voter_delta == 0.0 else (*pure, "D0", "0D", "1m", "m1")
 
 
 def pure(voters: int) -> Instance:
@@ -86,16 +76,7 @@ def solved(instance: Instance) -> Answer:
 def certified(instance: Instance) -> Answer:
     """Solve, repair, quantise and certify in exact arithmetic."""
     setting = instance.setting
-    design = dpopt.design(
-        dpopt.Majority(
-            setting.voters,
-            setting.epsilon,
-            setting.allowance,
-            voter_delta=setting.voter_delta,
-            delta=setting.delta,
-            coefficients=instance.weights,
-        )
-    )
+    design = dpopt.design(replace(setting, coefficients=instance.weights))
     if design.certificate is None or design.solution is None or design.value is None:
         raise RuntimeError("the design came without a certificate.")
     return _answer(design.value, design.solution.rows_used, majority.reduced_size(setting))
@@ -110,7 +91,7 @@ def over_the_full_set(instance: Instance) -> Answer:
 def all_rows(solver: rivals.Solver, instance: Instance) -> Answer:
     """Hand the paper's full set, built with arrays, to a solver."""
     start = time.perf_counter()
-    rows = shared_rows(instance, multisets(instance))
+    rows = rows_of(instance.setting, every_multiset(instance.setting))
     built = time.perf_counter() - start
     limits = np.full(len(rows), instance.setting.budget)
     optimum = -solver(rivals.Written(-instance.weights, rows, limits))
@@ -121,62 +102,13 @@ def _answer(optimum: float, rows: int, counted: int, more: str = "") -> Answer:
     return Answer(optimum, note=f"{rows:,} rows of {counted:,} multisets{more}")
 
 
-def multisets(instance: Instance) -> Counts:
-    """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
-    counts = np.zeros((1, 0), np.int16)
-    left = np.array([instance.setting.voters])
-    for _ in instance.corners[1:]:
-        repeats = left + 1
-        parent = np.repeat(np.arange(left.size), repeats)
-        first = np.cumsum(repeats) - repeats
-        here = np.arange(parent.size) - first[parent]
-        counts = np.column_stack([counts[parent], here.astype(np.int16)])
-        left = left[parent] - here
-    return np.column_stack([counts, left.astype(np.int16)])
-
-
-def shared_rows(instance: Instance, counts: Counts) -> Floats:
-    """Return alpha - e^(m epsilon) alpha', folded; a pmf is computed once for all its multisets.
-
-    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
-    which there are four at most.
-    """
-    k, ratio = instance.setting.voters, instance.setting.ratio
-    sides = [_pmfs(instance, counts, side) for side in (0, 1)]
-    rows = np.empty((len(counts), instance.setting.middle))
-    steps = np.arange(k + 1)
-    for start in range(0, len(counts), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        here, there = (
-            pmfs[place[part, None], k - ones[part, None] + steps] for pmfs, place, ones in sides
-        )
-        rows[part] = fold(here - ratio * there)
-    return rows
-
-
-def _pmfs(
-    instance: Instance, counts: Counts, side: int
-) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the distinct pmfs of inner voters behind K zeros, each row's pmf, its voters at 1."""
-    k = instance.setting.voters
-    values = np.array([instance.setting.corner(name)[side] for name in instance.corners])
-    inner = np.unique(values[(values > 0.0) & (values < 1.0)])
-    at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
-    code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
-    _, first, place = np.unique(code, return_index=True, return_inverse=True)
-    ends = np.cumsum(at[first], axis=1)
-    which = (np.arange(k)[None, :, None] >= ends[:, None, :]).sum(axis=2)
-    pmfs = poisson_binomial_pmf(np.append(inner, 0.0)[which])
-    return np.pad(pmfs, ((0, 0), (k, 0))), place, counts[:, values == 1.0].sum(axis=1)
-
-
 def cutting(voters: int) -> Answer:
     """Design the plurality of private voters: rows that are priced, then the proof."""
     found = dpopt.design(dpopt.Multiclass(voters, _CLASSES, _EPSILON, min(_FEW, voters)))
     return Answer(found.value)
 
 
-def every_multiset(voters: int) -> Answer:
+def every_corner(voters: int) -> Answer:
     """Give cvxpy a row for each multiset of the nine corners, with HiGHS."""
     import cvxpy as cp
 
@@ -276,17 +208,8 @@ def histograms(ballots: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     return (table.max(axis=1, keepdims=True) - table).astype(float), np.array(list(pairs))
 
 
-_ACCURACY = (
-    "cvxpy and linprog as called by default (HiGHS 1e-7, CLARABEL 1e-8), interior point 1e-10, "
-    "PDLP 1e-7"
-)
-
-
 def _noise_function(
     name: str,
-    title: str,
-    measures: str,
-    setting: str,
     sizes: tuple[int, ...],
     prepare: Any,  # noqa: ANN401
     *,
@@ -296,13 +219,8 @@ def _noise_function(
 ) -> Benchmark:
     """Return a benchmark of dpopt, and of solvers of every row up to a size."""
     solvers = rivals.DEFAULTS | rivals.HIGHS_ITSELF if written_up_to else {}
-    return Benchmark(
-        name=name,
-        title=title,
-        measures=measures,
-        setting=setting,
-        axis="voters K",
-        value="optimum",
+    return benchmark(
+        name,
         sizes=sizes,
         contenders=(
             Contender("dpopt.solve", prepare, solved),
@@ -317,19 +235,10 @@ def _noise_function(
     )
 
 
-def _corner_sets(
-    name: str, case: str, voter_delta: float, order: str, sizes: tuple[int, ...]
-) -> Benchmark:
+def _corner_sets(name: str, voter_delta: float, sizes: tuple[int, ...]) -> Benchmark:
     prepare = partial(surrogate, voter_delta)
-    return Benchmark(
-        name=name,
-        title=f"Lemma 5.1: the whole set of corners and the reduced one, {case}",
-        measures="Writing and solving the program over the paper's set of multisets, and over the "
-        "reduced set, whose rows are priced.",
-        setting=f"epsilon = 0.1, {case}, m = 3, delta = m Delta; the paper's surrogate; the "
-        f"paper's set has {order} multisets; dpopt's backend for both",
-        axis="voters K",
-        value="optimum",
+    return benchmark(
+        name,
         sizes=sizes,
         contenders=(
             Contender("reduced set, priced", prepare, solved),
@@ -340,29 +249,19 @@ def _corner_sets(
     )
 
 
-PRIVATE = Benchmark(
-    name="votes-private",
-    title="The plurality of private voters",
-    measures="From the parameters to a proved table, in integers; the solver's optimum alone.",
-    setting="three classes, epsilon = 0.1, m = 3; every histogram as likely",
-    axis="voters K",
-    value="probability that the plurality is missed",
+PRIVATE = benchmark(
+    "votes-private",
     sizes=(7, 9, 11, 21, 31),
     contenders=(
         Contender("dpopt", same, cutting),
-        Contender("cvxpy + HiGHS, all corners", same, every_multiset, largest=11),
+        Contender("cvxpy + HiGHS, all corners", same, every_corner, largest=11),
     ),
     warm_up=3,
     limits=Limits(60),
 )
 
-PLAIN = Benchmark(
-    name="votes-plain",
-    title="The plurality of plain ballots",
-    measures="From the parameters to a proved table, in integers; the solver's optimum alone.",
-    setting="three classes, epsilon = 0.5; every histogram as likely",
-    axis="ballots K",
-    value="mean regret in ballots",
+PLAIN = benchmark(
+    "votes-plain",
     sizes=(5, 10, 15, 20, 60),
     contenders=(
         Contender("dpopt, sorted histograms", same, over_partitions),
@@ -375,50 +274,19 @@ PLAIN = Benchmark(
 BENCHMARKS = (
     _noise_function(
         "majority-pure",
-        "DaRRM's noise function, Delta = 0",
-        "Solving equation 2 of the DaRRM paper over its whole set of corner multisets.",
-        "epsilon = 0.1; m = K / 5 rounded down, K / 10 above K = 101; p_i uniform on [0, 1]; "
-        + _ACCURACY,
         (11, 21, 51, 101, 201, 501, 1001),
         pure,
         certified_up_to=501,
         written_up_to=201,
         seconds=30,
     ),
+    _noise_function("majority-shifted", (5, 11, 15, 21, 31, 41), shifted, written_up_to=31),
+    _noise_function("majority-many", (31, 51, 71, 101, 151, 201, 301), shifted_tenth),
     _noise_function(
-        "majority-shifted",
-        "DaRRM's noise function, Delta = 1e-5",
-        "The same for voters that are only (epsilon, Delta)-DP: eight corners, not four.",
-        "epsilon = 0.1, Delta = 1e-5, m = 3, delta = 1 - (1 - Delta)^3; p_i uniform on [0, 1]; "
-        + _ACCURACY,
-        (5, 11, 15, 21, 31, 41),
-        shifted,
-        written_up_to=31,
+        "majority-large", (101, 201, 301, 401, 501, 701, 1001), partial(surrogate, 0.0)
     ),
-    _noise_function(
-        "majority-many",
-        "DaRRM's noise function, Delta = 1e-5, many voters",
-        "The same at sizes that only cutting planes reach.",
-        "epsilon = 0.1, Delta = 1e-5, m = K / 10 rounded down, delta = 1 - (1 - Delta)^m",
-        (31, 51, 71, 101, 151, 201, 301),
-        shifted_tenth,
-    ),
-    _noise_function(
-        "majority-large",
-        "DaRRM's noise function, many voters and a small allowance",
-        "Cutting planes at interior points, where those at vertices take long.",
-        "epsilon = 0.1, Delta = 0, m = 3; the paper's surrogate",
-        (101, 201, 301, 401, 501, 701, 1001),
-        partial(surrogate, 0.0),
-    ),
-    _corner_sets("majority-corner-sets", "Delta = 0", 0.0, "O(K^3)", (11, 21, 35, 51, 71)),
-    _corner_sets(
-        "majority-corner-sets-shifted",
-        "Delta = 1e-5",
-        _MECHANISM_DELTA,
-        "O(K^7)",
-        (5, 7, 9, 11, 13),
-    ),
+    _corner_sets("majority-corner-sets", 0.0, (11, 21, 35, 51, 71)),
+    _corner_sets("majority-corner-sets-shifted", _MECHANISM_DELTA, (5, 7, 9, 11, 13)),
     PRIVATE,
     PLAIN,
 )

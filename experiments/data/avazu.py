@@ -55,11 +55,7 @@ class Clicks:
     rows: int
 
 
-def load_clicks(
-    path: str | Path,
-    user: str = "device_id",
-    block: int = _BLOCK,
-) -> Clicks:
+def load_clicks(path: str | Path, user: str = "device_id", block: int = _BLOCK) -> Clicks:
     """Read the clicks of train.csv, plain or gzipped (told apart by its first bytes).
 
     Memory is one block and 44 bytes for each click.
@@ -193,13 +189,6 @@ def subcategories(
     A subcategory is the clicks with one value of the attribute. Its categories are the sites with
     the most clicks in it (ties: the smaller name first); its users those with enough clicks on
     these sites. Categories that none of these users clicked are left out.
-
-    Args:
-        clicks: from `load_clicks`.
-        attribute: one of `ATTRIBUTES`.
-        sites: most categories.
-        minimum_clicks: fewest clicks of a user, on the categories and in the subcategory.
-        minimum_users: fewest users of a subcategory.
     """
     import polars as pl
 

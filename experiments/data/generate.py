@@ -65,11 +65,7 @@ def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) 
 
 
 def _write_avazu(
-    file: gzip.GzipFile | IO[bytes],
-    crowd: _Crowd,
-    rows: int,
-    chunk: int,
-    rng: np.random.Generator,
+    file: gzip.GzipFile | IO[bytes], crowd: _Crowd, rows: int, chunk: int, rng: np.random.Generator
 ) -> None:
     file.write((",".join(COLUMNS) + "\n").encode())
     for start in range(0, rows, chunk):

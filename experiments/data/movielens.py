@@ -74,11 +74,7 @@ USERS: Mapping[str, int] = {"1m": 6040, "100k": 943}
 
 
 def release_of(folder: str | Path) -> str:
-    """Return the name of the release in a folder, a key of `FORMATS`.
-
-    Raises:
-        ParameterError: if the folder has no file of ratings.
-    """
+    """Return the name of the release in a folder, a key of `FORMATS`."""
     folder = Path(folder)
     for release, form in FORMATS.items():
         if (folder / form.ratings).is_file():

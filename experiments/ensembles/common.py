@@ -16,9 +16,6 @@ from experiments.registry import Cell, Table
 
 Floats = npt.NDArray[np.float64]
 
-ENSEMBLES = "Ensembles"
-"""In the place of a paper's name: these items reproduce none."""
-
 # Gains below it are rounding.
 SAME = 1e-9
 
@@ -55,7 +52,7 @@ def error_of(values: Sequence[float] | Floats) -> float | None:
 def meanings(known: Mapping[str, str]) -> Table:
     """Return the ways of choosing a label, in words."""
     rows = [{"method": name, "meaning": meaning} for name, meaning in known.items()]
-    return Table.of("The ways of choosing a label.", rows)
+    return Table.of(rows)
 
 
 def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
@@ -72,15 +69,7 @@ def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
 
 
 def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Look]) -> None:
-    """Draw a curve for each method.
-
-    Args:
-        axes: to draw on.
-        table: a row for each method and place.
-        across: column of the places.
-        up: "accuracy" or "gain".
-        looks: the methods that are drawn, in order.
-    """
+    """Draw a curve for each method."""
     for method, look in looks.items():
         part = table.select(method=method)
         line = {**style.role(look.role).line, **look.line, "markersize": 2.6, "linewidth": 0.9}
@@ -108,9 +97,3 @@ def places(axes: Axes, values: Sequence[float]) -> None:
     axes.set_xticks(list(values), [f"{value:g}" for value in values])
     axes.set_xticks([], minor=True)
     axes.set_xlim(min(values) / 1.25, max(values) * 1.25)
-
-
-def with_error(row: Mapping[str, Any]) -> str:
-    """Return "mean (standard error)" of a record's accuracy."""
-    error = row["standard_error"]
-    return f"{row['accuracy']:.3f}" + ("" if error is None else f" ({error:.4f})")

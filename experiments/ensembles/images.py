@@ -22,17 +22,7 @@ import dpopt
 from dpopt import NotPrivateError, majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
-from experiments.ensembles.common import (
-    ENSEMBLES,
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    places,
-    room,
-    with_error,
-)
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
@@ -112,12 +102,7 @@ class Way:
 
 
 def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
-    """Yield the ways of choosing one label at (m epsilon, m Delta), and what is beside them.
-
-    Args:
-        votes: tell K, epsilon and Delta; their content is not looked at.
-        allowance: m.
-    """
+    """Yield the ways of choosing one label at (m epsilon, m Delta), and what is beside them."""
     k, epsilon, shift = votes.teachers, votes.stated_epsilon, votes.delta
     setting = dpopt.Majority(k, epsilon, allowance, shift, allowance * shift)
     budget = setting.guarantee
@@ -151,15 +136,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
 
 
 def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> Iterator[Way]:
-    """Yield the ways of choosing Q labels that spend one total.
-
-    Args:
-        votes: tell K.
-        total: of all labels.
-        labels: Q.
-        together: whether the total is that of all private teachers that see the same images, or
-            that of one, for teachers with images of their own.
-    """
+    """Yield the ways of choosing Q labels that spend one total."""
     k = votes.teachers
     whole = (2 * np.arange(k + 1) > k).astype(float)
     yield Way("private-majority", whole, total.epsilon, total.delta)
@@ -190,21 +167,7 @@ def _ladder(voters: int, epsilon: float) -> Floats:
 _CONFIG = Config()
 
 
-@experiment(
-    "ensembles-mnist",
-    ENSEMBLES,
-    "MNIST and Fashion-MNIST, private and plain teachers",
-    "Labels of images, 5 against 8, from K = 11 teachers at equal budgets: DaRRM with the "
-    "default prior and with others, least regret, the paper's objective, subsampling and a "
-    "constant gamma on teachers trained by DP-SGD; GNMax and the ladder on teachers without "
-    "privacy; for one label, and for all labels together. The votes are the shipped ones.",
-    config=_CONFIG,
-    mathematics=(
-        r"\text{one label:} \quad (m \varepsilon, m \Delta), \qquad \text{all labels:} \quad "
-        r"(K \varepsilon, K \Delta) \text{ for the same images}, \quad (\varepsilon, \Delta) "
-        r"\text{ for own ones}.",
-    ),
-)
+@experiment("ensembles-mnist", config=_CONFIG)
 def run(config: Config) -> Outcome:
     """Measure every way on the votes of every data set."""
     labels: list[dict[str, Cell]] = []
@@ -222,23 +185,11 @@ def run(config: Config) -> Outcome:
                 found = list(in_total(votes, total, asked, together=many > 1))
                 totals += _rows(where, votes, found, "gnmax")
     tables = {
-        "labels": Table.of(
-            "Expected accuracy of one label at (m epsilon, m Delta) over all test images, without "
-            "sampling: mean and standard error over the training runs; the gain over DaRRM with "
-            "the paper's objective; what a label spends.",
-            labels,
-        ),
-        "totals": Table.of(
-            "Expected accuracy of each of Q labels at one total: that of all private teachers "
-            "together, which see the same images, or that of one, where each sees its own. Plain "
-            "teachers always see their own, or their labels are not private. The private "
-            "teachers are trained once, and any number of labels is computed from them. The "
-            "gain is that over GNMax.",
-            totals,
-        ),
+        "labels": Table.of(labels),
+        "totals": Table.of(totals),
         "methods": meanings(PRIVATE | PLAIN),
     }
-    return Outcome(tables, tuple(_findings(tables)))
+    return Outcome(tables)
 
 
 def _rows(
@@ -255,28 +206,6 @@ def _rows(
             "spent_epsilon": way.epsilon,
             "spent_delta": way.delta,
         }
-
-
-def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
-    totals = tables["totals"]
-    for dataset in totals.distinct("dataset"):
-        named = TITLES[dataset]
-        for data in totals.distinct("teachers_see"):
-            some = totals.select(dataset=dataset, teachers_see=data)
-            first = some.records[0]
-            ahead = []
-            for asked in some.distinct("labels"):
-                at = {row["method"]: row for row in some.select(labels=asked).records}
-                rivals = max(at[name]["accuracy"] for name in ("gnmax", "ladder"))
-                if at["private-majority"]["accuracy"] > rivals:
-                    ahead.append(asked)
-            where = f"at Q = {', '.join(map(str, ahead))}" if ahead else "at no Q"
-            yield (
-                f"{named}, teachers that see {data}, total epsilon = "
-                f"{first['spent_epsilon']:.4f}: the majority of the private teachers, "
-                f"{with_error(first)} for any number of labels, is ahead of GNMax and the ladder "
-                f"on plain teachers {where}."
-            )
 
 
 @run.figure

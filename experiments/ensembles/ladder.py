@@ -27,11 +27,7 @@ LEAST = {3: "10/9", 4: "1.35", 5: "1.65", 6: "2.25", 7: "2.75", 8: "3.4", 9: "4.
 
 
 class Ladder:
-    """The ladder's distribution, each sorted histogram computed once.
-
-    Args:
-        ratio: r = e^epsilon as a fraction above 1.
-    """
+    """The ladder's distribution at r = e^epsilon > 1, each sorted histogram computed once."""
 
     def __init__(self, ratio: Fraction) -> None:
         self._step = 1 / Fraction(ratio)
@@ -61,11 +57,7 @@ class Ladder:
 
 
 def ladder(counts: Sequence[int], ratio: Fraction) -> tuple[Fraction, ...]:
-    """Return the ladder's distribution for one histogram.
-
-    Args:
-        counts: of the classes.
-        ratio: r = e^epsilon, a fraction above 1.
+    """Return the ladder's distribution for the counts of the classes, at r = e^epsilon > 1.
 
     Example:
         >>> from fractions import Fraction
@@ -270,12 +262,7 @@ def _sorted(gaps: Gaps) -> Gaps:
 
 
 def surely_broken(classes: int, ratio: Fraction) -> bool:
-    """Return whether one of the two pairs of the page breaks r-DP, at some number of ballots.
-
-    Args:
-        classes: C.
-        ratio: r, above 1.
-    """
+    """Return whether a pair of the page breaks r-DP at some number of ballots, C classes, r > 1."""
     c, r = classes, ratio
     second = (
         12 * r**4 + (25 - c) * r**3 - (c * c - 7 * c + 18) * r**2 - (c * c - 7 * c + 16) * r + c - 3

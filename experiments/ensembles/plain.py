@@ -6,9 +6,9 @@ One replaced image changes one teacher, hence one vote: the label is private in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import product
 from typing import Annotated
 
@@ -18,20 +18,11 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError
+from dpopt import NotPrivateError
 from dpopt.privacy import Guarantee
 from experiments import drawing
-from experiments.data.images import NAME
-from experiments.ensembles.common import (
-    ENSEMBLES,
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    places,
-    room,
-)
+from experiments.data.groups import NAME
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import (
     Floats,
     Ints,
@@ -44,12 +35,14 @@ from experiments.ensembles.pmfs import (
     rules_of,
     variables_of,
 )
-from experiments.ensembles.teachers import IMAGES, Polled, plain
+from experiments.ensembles.teachers import Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
 from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 _CLASSES = 10
+# Images of each teacher, which no other one sees.
+_PART = 40
 
 LOOKS: Mapping[str, Look] = {
     "optimal, uniform": Look("optimal program", "optimum"),
@@ -95,7 +88,6 @@ class Votes:
 
     Attributes:
         voters: each number of teachers K.
-        part: images of each teacher, which no other one sees.
         queries: images to label, which no teacher sees.
         seeds: splits of the images, over which means and standard errors are taken.
         seed: of the first split; the others follow it.
@@ -103,7 +95,6 @@ class Votes:
     """
 
     voters: Several[Annotated[int, Ge(1), Le(40)]] = (30, 20)
-    part: Count = 40
     queries: Count = 597
     seeds: Count = 5
     seed: Seed = 0
@@ -114,17 +105,10 @@ class Votes:
         """The most teachers that vote."""
         return max(self.voters)
 
-    def __post_init__(self) -> None:
-        if self.most * self.part + self.queries > IMAGES:
-            raise ParameterError(
-                f"queries is {self.queries}; it must be so small that teachers and queries have "
-                f"{IMAGES:,} images together."
-            )
-
     def polled(self) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
-        return [plain(self.most, self.part, self.queries, seed) for seed in seeds]
+        return [plain(self.most, _PART, self.queries, seed) for seed in seeds]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -142,11 +126,6 @@ class Config(Votes):
     optimal: tuple[float, ...] = (0.2, 0.3, 0.5)
     priors: tuple[str, ...] = ("uniform",)
     most_solved: int = 20
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for prior in self.priors:
-            dpopt.Plurality(1, _CLASSES, 1.0, prior=prior)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -204,11 +183,7 @@ class Ballots:
         found, inverse = np.unique(rows, axis=0, return_inverse=True)
         variables = variables_of(rules.inputs, counts, labels)
         return cls(
-            rules,
-            variables.reshape(shape),
-            found[:, :-1],
-            found[:, -1],
-            inverse.reshape(shape),
+            rules, variables.reshape(shape), found[:, :-1], found[:, -1], inverse.reshape(shape)
         )
 
     def right(self, share: Floats) -> Floats:
@@ -225,20 +200,11 @@ Choice = tuple[Floats, float | None, float | None, float | None]
 
 
 def answers(
-    ballots: Ballots,
-    epsilon: float,
-    ranged: float,
-    gnmax: tuple[float, float | None, float | None],
+    ballots: Ballots, epsilon: float, ranged: float, gnmax: tuple[float, float | None, float | None]
 ) -> dict[str, Choice]:
     """Return every way of choosing a label, by its name in `MEANING`.
 
     The parameter is r, s, scale or sigma; what a rule spends is audited.
-
-    Args:
-        ballots: the queries.
-        epsilon: of a label, for what is purely private.
-        ranged: the same for the exponential mechanism; its step is e^(ranged / 2) at least.
-        gnmax: its sigma, and the epsilon and delta of a label, None where labels share one budget.
     """
     rules = ballots.rules
     usual, wide, scale = math.exp(0.5 * epsilon), math.exp(0.5 * ranged), 2.0 / epsilon
@@ -297,20 +263,9 @@ def run(config: Config) -> Outcome:
                 for name in _RIVALS
             ]
     tables = {
-        "accuracy": Table.of(
-            "Expected accuracy of one label over all queries and the mechanism's coins, without "
-            "sampling: mean and standard error over the splits, which share images; the gain over "
-            "permute-and-flip with the step e^(epsilon / 2) on the same splits, its standard "
-            "error, and in how many splits it is positive; what a label spends, for rules by "
-            "all pairs of histograms that differ by one ballot; r, step, scale or sigma.",
-            rows,
-        ),
-        "ladder": Table.of(
-            "The ladder, and its gain over the other rules with the largest step on the same "
-            "splits: where it is negative, the other one is to be taken.",
-            rivals,
-        ),
-        "teachers": _teachers(polls),
+        "accuracy": Table.of(rows),
+        "ladder": Table.of(rivals),
+        "teachers": Table.of(polls),
         "methods": meanings(MEANING),
     }
     return Outcome(tables, data=NAME)
@@ -325,30 +280,21 @@ def run_labels(config: LabelsConfig) -> Outcome:
         ballots = Ballots.of(polled)
         for epsilon, labels in product(config.epsilon, config.labels):
             rows += _at_one_budget(ballots, Guarantee(epsilon, config.delta), labels)
-    measures = (
-        "Expected accuracy of each of Q labels that spend one budget together, as for one "
-        "label. Purely private labels: the exact composition of the worst mechanism of their "
-        "epsilon. The exponential mechanism: the better of that and of epsilon^2 / 8 of "
-        "concentrated privacy each. GNMax: one Gaussian vector of all counts."
-    )
-    tables = {"accuracy": Table.of(measures, rows)}
+    tables = {"accuracy": Table.of(rows)}
     if config.designed_labels:
         ballots = Ballots.of([each.first(config.designed_voters) for each in whole])
         cases = list(product(config.designed_epsilon, config.designed_labels))
         tables["designed"] = Table.of(
-            f"{measures} Designed: the rule whose Q labels are proved private together; its "
-            "parameter is that of its privacy curve.",
             [
                 row
                 for epsilon, labels in track(cases)
                 for row in _at_one_budget(
                     ballots, Guarantee(epsilon, config.delta), labels, designed=True
                 )
-            ],
+            ]
         )
-    findings = tuple(text for table in tables.values() for text in _findings_of_labels(table))
-    tables |= {"teachers": _teachers(polls), "methods": meanings(MEANING)}
-    return Outcome(tables, findings, data=NAME)
+    tables |= {"teachers": Table.of(polls), "methods": meanings(MEANING)}
+    return Outcome(tables, data=NAME)
 
 
 def _at_one_budget(
@@ -397,28 +343,6 @@ def _poll(polled: list[Polled]) -> dict[str, Cell]:
     }
 
 
-def _teachers(polls: list[dict[str, Cell]]) -> Table:
-    return Table.of(
-        "The teachers: accuracy of one, share of queries on which all agree, and on which the "
-        "first class leads by 2 votes at most; means over the splits.",
-        polls,
-    )
-
-
-def _findings_of_labels(accuracy: Table) -> Iterator[str]:
-    for voters, epsilon in accuracy.distinct("voters", "total_epsilon"):
-        part = accuracy.select(voters=voters, total_epsilon=epsilon)
-        first: dict[str, list[int]] = {}
-        for labels in part.distinct("labels"):
-            at = {row["method"]: row["accuracy"] for row in part.select(labels=labels).records}
-            best = max((m for m in at if m != "plurality"), key=at.__getitem__)
-            first.setdefault(best, []).append(labels)
-        told = "; ".join(
-            f"{method} at Q = {', '.join(map(str, asked))}" for method, asked in first.items()
-        )
-        yield f"K = {voters}, total epsilon = {epsilon:g}: the most accurate is {told}."
-
-
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against epsilon, and below it the gain over permute-and-flip."""
     table = outcome.tables["accuracy"]
@@ -460,54 +384,21 @@ def _drawn(parts: Mapping[str, Table], across: str, name: str) -> Figure:
     return drawing.finish(figure, axes, error_note(*parts.values()))
 
 
-_PMFS = (
-    r"u_y(\ell) = r^{-1} u_y(\ell - e_{\mathrm{top}} + e_y), \quad "
-    r"\ell_y < \max \ell, \qquad \sum_y u_y(\ell) = 1,",
-    r"e^{-\varepsilon} \leq \frac{u_y(\ell - e_a + e_b)}{u_y(\ell)} \leq e^{\varepsilon} "
-    r"\quad \text{for all } \ell, a, b, y,",
-    r"\text{accuracy} = \frac{1}{n} \sum_{i=1}^{n} u_{y_i}(\ell^{(i)}).",
-)
-
-_QUICK = Config()
-_QUICK_LABELS = LabelsConfig()
-
-
 experiment(
     "ensembles-digits-plain",
-    ENSEMBLES,
-    "Digits, teachers without privacy",
-    "The label of a handwritten digit, ten classes, from K logistic regressions on "
-    "40 images each: ladder, permute-and-flip, exponential mechanism, Laplace noise, GNMax "
-    "and the plurality without noise at equal budgets of one label. Accuracies are expected "
-    "ones, exact for the votes; the spread is over splits of the images.",
-    config=replace(
-        _QUICK, seeds=40, optimal=_QUICK.epsilon[1:], priors=("uniform", "dirichlet:0.1")
-    ),
-    quick=_QUICK,
+    config=Config(seeds=40, optimal=(0.2, 0.3, 0.5, 1.0, 2.0), priors=("uniform", "dirichlet:0.1")),
+    quick=Config(),
     effort=("seeds", "seed"),
-    mathematics=_PMFS,
 )(run).figure(plot)
 experiment(
     "ensembles-digits-labels",
-    ENSEMBLES,
-    "Digits, many labels at one budget",
-    "The same teachers, asked for Q labels that spend one (epsilon, delta) together: "
-    "the mechanism that is best for one label need not be so for many.",
-    config=replace(
-        _QUICK_LABELS,
+    config=LabelsConfig(
         voters=(30, 20),
         seeds=40,
         labels=(1, 3, 10, 30, 100, 300, 1000),
         designed_epsilon=(1.0, 5.0),
         designed_labels=(1, 3, 10, 30, 100),
     ),
-    quick=_QUICK_LABELS,
+    quick=LabelsConfig(),
     effort=("seeds", "seed"),
-    mathematics=(
-        r"\delta(\varepsilon) = \sum_{i=0}^{Q} \left( P(i) - e^{\varepsilon} P(Q - i) "
-        r"\right)_+, \quad P = \mathrm{Bin}\left(Q, \frac{e^{\varepsilon_0}}"
-        r"{1 + e^{\varepsilon_0}}\right) \quad \text{(pure)},",
-        r"\rho = \frac{Q \varepsilon_0^2}{8} \quad \text{(exponential)}, \qquad "
-        r"\Delta_2 = \sqrt{2 Q} \quad \text{(GNMax)}.",
-    ),
 )(run_labels).figure(plot_labels)

@@ -32,11 +32,7 @@ _NEAR = 1e-11
 
 
 class Rules:
-    """The rules of one number of ballots and classes, and what they spend.
-
-    Args:
-        inputs: K ballots over C classes.
-    """
+    """The rules of K ballots over C classes, and what they spend."""
 
     def __init__(self, inputs: SortedHistograms) -> None:
         self.inputs = inputs
@@ -69,12 +65,7 @@ class Rules:
         return float(np.abs(logs[:, 0] - logs[:, 1]).max())
 
     def calibrated(self, rule: Callable[[float], Floats], epsilon: float) -> tuple[Floats, float]:
-        """Return a rule and its parameter s = e^x, with the largest x found that spends epsilon.
-
-        Args:
-            rule: of the parameter.
-            epsilon: above 0.
-        """
+        """Return a rule and its parameter s = e^x, with the largest x found that spends epsilon."""
 
         def excess(loss: float) -> float:
             return self.spent(rule(math.exp(loss))) - epsilon
@@ -106,16 +97,11 @@ def _gauss(count: int) -> tuple[Floats, Floats]:
 
 
 def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
-    """Return the chance that a class has the largest count after Laplace noise of a scale.
+    """Return the chance that the class with count n_y = own wins after Laplace noise of scale b.
 
-    The sum over the line of f(x - n_y) prod_(z != y) F(x - n_z): between neighbouring counts a
-    polynomial in e^(x / b), which Gauss' rule sums to ten digits; above all counts one in
-    e^(-x / b), summed exactly; below all counts a single power.
-
-    Args:
-        histograms: counts, shape (n, C).
-        own: the class's count, shape (n,).
-        scale: b, above 0.
+    Histograms have shape (n, C), own (n,). The sum over the line of f(x - n_y) prod_(z != y)
+    F(x - n_z): between neighbouring counts a polynomial in e^(x / b), which Gauss' rule sums to ten
+    digits; above all counts one in e^(-x / b), summed exactly; below all counts a single power.
     """
     voters = int(histograms.sum(axis=1).max())
     pieces = max(1, math.ceil(1.0 / scale))
@@ -136,14 +122,10 @@ def laplace_wins(histograms: Ints, own: Ints, scale: float) -> Floats:
 
 
 def gaussian_wins(histograms: Ints, own: Ints, sigma: float) -> Floats:
-    """Return the chance that a class has the largest count after Gaussian noise: GNMax.
+    """Return the chance that the class with count own wins after Gaussian noise: GNMax.
 
-    The trapezoidal rule, whose error for smooth integrands falls faster than any power of a step.
-
-    Args:
-        histograms: counts, shape (n, C).
-        own: the class's count, shape (n,).
-        sigma: above 0.
+    Histograms have shape (n, C), own (n,). The trapezoidal rule, whose error for smooth integrands
+    falls faster than any power of a step.
     """
     voters = int(histograms.sum(axis=1).max())
     step = 0.125 * sigma
@@ -186,7 +168,7 @@ def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
 def pure_share(total: Guarantee, labels: int) -> float:
     """Return the largest epsilon of a label, of Q that are pure, that a total allows."""
     low, high = total.epsilon / labels, total.epsilon + 1.0
-    return _largest(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
+    return largest_within(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
 
 
 def ranged_share(total: Guarantee, labels: int) -> float:
@@ -201,7 +183,7 @@ def ranged_share(total: Guarantee, labels: int) -> float:
     def fits(epsilon: float) -> bool:
         return improved_epsilon(labels * epsilon**2 / 8.0, total.delta) <= total.epsilon
 
-    return max(_largest(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
+    return max(largest_within(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
 
 
 def gnmax_noise(total: Guarantee, labels: int) -> float:
@@ -209,7 +191,8 @@ def gnmax_noise(total: Guarantee, labels: int) -> float:
     return gaussian_sigma(total, math.sqrt(2.0 * labels))
 
 
-def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
+def largest_within(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest number that fits, in an interval of which the lower end does."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -217,11 +200,5 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def variables_of(inputs: SortedHistograms, counts: Ints, own: Sequence[int] | Ints) -> Ints:
-    """Return the variable k[lambda, c] of one class of each histogram.
-
-    Args:
-        inputs: K ballots over C classes.
-        counts: histograms, shape (n, C).
-        own: the class, shape (n,).
-    """
+    """Return the variable k[lambda, c] of one class of each histogram, shapes (n,) and (n, C)."""
     return inputs.variables_of(counts)[np.arange(len(own)), own]

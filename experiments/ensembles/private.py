@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, MultipleOf
+from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
@@ -24,26 +24,11 @@ from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
-from experiments.data.images import NAME
-from experiments.ensembles.common import (
-    ENSEMBLES,
-    Look,
-    draw,
-    error_note,
-    meanings,
-    measured,
-    room,
-)
-from experiments.ensembles.pmfs import (
-    Floats,
-    Ints,
-    Rules,
-    response,
-    rules_of,
-    variables_of,
-)
+from experiments.data.groups import NAME
+from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
+from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
-from experiments.parameters import STRICT, Count, Positive, Rising, Seed, Some
+from experiments.parameters import STRICT, Count, Rising, Seed, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 TEACHERS = {
@@ -52,6 +37,9 @@ TEACHERS = {
     "labels spends K epsilon at most",
 }
 
+# Cells along a side of an image, whose ink is a feature; the regularisation of the regression; and
+# the share of the images that voters are trained on, the others being asked.
+_FITTED = (4, 0.1, 2 / 3)
 # Of corners of private voters: eleven voters over three classes have 20,670.
 _MOST_CONFIGURATIONS = 100_000
 
@@ -92,9 +80,6 @@ class Config:
         epsilon: of each voter, in nats, rising.
         allowance: each m, a whole number; one label may spend m epsilon.
         voters: K, above every m.
-        side: features are the ink of side x side cells; 2, 4 or 8.
-        regularisation: of the regression, above 0.
-        share: of the images that voters are trained on; the others are asked.
         seeds: splits of the images, over which means and standard errors are taken.
         seed: of the first split; the others follow it.
         draws: of the noise of K voters in each split, for "output".
@@ -105,9 +90,6 @@ class Config:
     epsilon: Rising[Annotated[float, Gt(0.0), Le(10.0)]] = (0.5, 1.0, 2.0)
     allowance: Rising[Count] = (1, 3, 5)
     voters: Annotated[int, Ge(2), Le(25)] = 11
-    side: Annotated[int, Ge(2), Le(8), MultipleOf(2)] = 4
-    regularisation: Positive = 0.1
-    share: Annotated[float, Ge(0.1), Le(0.9)] = 2 / 3
     seeds: Count = 5
     seed: Seed = 0
     draws: Count = 4
@@ -119,10 +101,6 @@ class Config:
                     f"digits is {self.digits}; it must hold words of three digits or more, none "
                     "twice."
                 )
-        if self.allowance[-1] >= self.voters:
-            raise ParameterError(
-                f"allowance is {self.allowance}; it must be below voters, {self.voters}."
-            )
 
 
 class Way(NamedTuple):
@@ -174,14 +152,7 @@ def solved(voters: int, classes: int) -> bool:
 
 
 def ways(config: Config, classes: int, epsilon: float, allowance: int) -> Iterator[Way]:
-    """Yield the ways of choosing a label that may spend m epsilon, and what they are held against.
-
-    Args:
-        config: tells the voters.
-        classes: C.
-        epsilon: of each voter.
-        allowance: m.
-    """
+    """Yield the ways of choosing a label that may spend m epsilon, and what they are beside."""
     voters, budget = config.voters, allowance * epsilon
     rules = ("optimal", "ladder", "permute-and-flip")
     for rule in rules if solved(voters, classes) else rules[1:]:
@@ -200,11 +171,6 @@ def response_right(rules: Rules, share: Floats, epsilon: float) -> float:
 
     Over all histograms, sorted ones times their orders: K! / prod n_i! p^c q^(K - c), c the count
     of that class.
-
-    Args:
-        rules: of K ballots over C classes.
-        share: the rule's distribution.
-        epsilon: of each response.
     """
     inputs = rules.inputs
     true, other = response(epsilon, inputs.categories)
@@ -245,24 +211,9 @@ _QUICK = Config()
 
 @experiment(
     "ensembles-digits-private",
-    ENSEMBLES,
-    "Digits, private voters",
-    "The label of a handwritten digit from K = 11 voters that are epsilon-DP each and all "
-    "see the same images; one label may spend m epsilon: rules on all votes, one voter, "
-    "pluralities of some voters, and one voter that spends m epsilon by itself.",
     config=replace(_QUICK, seeds=20, draws=20),
     quick=_QUICK,
     effort=("seeds", "seed", "draws"),
-    mathematics=(
-        r"\text{response:} \quad \Pr[\text{vote} = y] = \frac{e^{\varepsilon}}"
-        r"{e^{\varepsilon} + C - 1} \quad \text{for the predicted } y,",
-        r"\text{output:} \quad W^* + B, \quad W^* = \mathrm{argmin}_W \frac{1}{n} \sum_i "
-        r"\ell(W x_i, y_i) + \frac{\lambda}{2} |W|^2, \quad B \sim e^{-\varepsilon |B| n "
-        r"\lambda / (2 \sqrt 2)},",
-        r"\text{ten classes:} \quad K \log \frac{e^{\varepsilon + \varepsilon_v} + 1}"
-        r"{e^{\varepsilon} + e^{\varepsilon_v}} \leq m \varepsilon, \quad \varepsilon_v "
-        r"\text{ of the rule, one vote replaced}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure every way for every kind of voters."""
@@ -271,34 +222,20 @@ def run(config: Config) -> Outcome:
     for word in track(config.digits):
         digits = tuple(sorted(map(int, word)))
         seeds = range(config.seed, config.seed + config.seeds)
-        models = [
-            fitted(digits, config.side, config.regularisation, config.share, seed) for seed in seeds
-        ]
+        models = [fitted(digits, *_FITTED, seed) for seed in seeds]
         kinds.append(_classifier(word, models))
         for kind in config.teachers:
             for epsilon in config.epsilon:
                 rows += _rows(config, word, kind, epsilon, models)
     tables = {
-        "accuracy": Table.of(
-            "Expected accuracy of one label: exact for randomised response, over all queries and "
-            "the mechanism's coins for trained voters; mean and standard error over the splits; "
-            "the gain over the plurality of m voters on the same splits; what the label spends, "
-            "exactly for three classes and by simple composition otherwise, and whether it is m "
-            "epsilon at most.",
-            rows,
-        ),
-        "classifiers": Table.of(
-            "The regression behind all voters, without noise: accuracy, images that it is trained "
-            "on and asked, how far one replaced image moves its weights at most.",
-            kinds,
-        ),
+        "accuracy": Table.of(rows),
+        "classifiers": Table.of(kinds),
         "methods": meanings(MEANING),
         "voters": Table.of(
-            "The kinds of voters.",
-            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers],
+            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers]
         ),
     }
-    return Outcome(tables, tuple(_findings(tables["accuracy"])), data=NAME)
+    return Outcome(tables, data=NAME)
 
 
 def _rows(
@@ -340,24 +277,6 @@ def _classifier(word: str, models: list[Fitted]) -> dict[str, Cell]:
         "asked": len(models[0].labels),
         "sensitivity": models[0].sensitivity,
     }
-
-
-def _findings(accuracy: Table) -> Iterator[str]:
-    within = [row for row in accuracy.records if row["within_budget"]]
-    cases: dict[tuple[str, str, float, int], dict[str, dict[str, Cell]]] = {}
-    for row in within:
-        key = (row["digits"], row["voters"], row["epsilon"], row["m"])
-        cases.setdefault(key, {})[row["method"]] = row
-    best: dict[str, int] = {}
-    for at in cases.values():
-        # What is equal, up to rounding, is told by the first name.
-        first = max(at, key=lambda method: round(float(str(at[method]["accuracy"])), 9))
-        best[first] = best.get(first, 0) + 1
-    told = ", ".join(f"{method} {count}" for method, count in best.items())
-    yield (
-        f"Most accurate within m epsilon, of {len(cases)} cases: {told}. Who can choose what a "
-        "voter spends needs no vote: one voter at m epsilon is to be held against every ensemble."
-    )
 
 
 @run.figure

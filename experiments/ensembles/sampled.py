@@ -103,9 +103,7 @@ def spent(inputs: SortedHistograms, kernel: Sequence[Fraction], ratio: Fraction)
 
 
 def _grown(
-    level: dict[Edges, Table],
-    pairs: Sequence[tuple[int, int]],
-    ratio: Fraction,
+    level: dict[Edges, Table], pairs: Sequence[tuple[int, int]], ratio: Fraction
 ) -> dict[Edges, Table]:
     """Return the tables with one voter more on an edge: p T(n + e_y) + q T(n + e_z), r = p / q."""
     grown: dict[Edges, Table] = {}

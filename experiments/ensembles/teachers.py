@@ -1,25 +1,22 @@
 """Teachers of scikit-learn's handwritten digits: plain ones on disjoint parts, and private ones.
 
-1,797 images of 8 x 8 pixels, ten classes, which come with the library; see `data.images`.
+1,797 images of 8 x 8 pixels, ten classes, which come with the library; see `data.groups`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from experiments.data.images import DIGITS
+from experiments.data.groups import DIGITS, digits_of_sklearn
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-IMAGES = 1797
 _PIXELS = 8
 _FULL = 16.0
 # Gradients of the fits fall below this: their distance from the optimum is nothing beside noise.
@@ -54,40 +51,12 @@ class Polled:
         return replace(self, votes=self.votes[:, :voters])
 
 
-def require_sklearn() -> None:
-    """Refuse to go on without scikit-learn.
-
-    Raises:
-        ParameterError: if it is not installed.
-    """
-    if importlib.util.find_spec("sklearn") is None:
-        raise ParameterError("scikit-learn is not installed; install the extra `experiments`.")
-
-
-@lru_cache(maxsize=1)
-def _digits() -> tuple[Floats, Ints]:
-    require_sklearn()
-    from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
-
-    images, labels = load_digits(return_X_y=True)
-    return np.asarray(images, dtype=float), np.asarray(labels, dtype=np.int64)
-
-
 def plain(voters: int, part: int, queries: int, seed: int) -> Polled:
     """Return the votes of K logistic regressions, each on images that no other one sees.
 
     They have scikit-learn's own regularisation, on pixels in [0, 1].
-
-    Args:
-        voters: K.
-        part: images of each teacher.
-        queries: images that no teacher sees; K part + queries at most 1,797.
-        seed: of the split.
-
-    Raises:
-        ParameterError: if there are not enough images, or a part holds one class only.
     """
-    images, labels = _digits()
+    images, labels = digits_of_sklearn()
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -161,7 +130,7 @@ def ink_features(side: int) -> Floats:
     The ink of side x side cells, scaled to norm 1, less 0.8 / side each, and scaled down to norm 1
     where it is longer: no number of these is taken from the data.
     """
-    images, _ = _digits()
+    images, _ = digits_of_sklearn()
     across = _PIXELS // side
     ink = images.reshape(-1, side, across, side, across).sum(axis=(2, 4)).reshape(-1, side * side)
     features = ink / np.linalg.norm(ink, axis=1, keepdims=True) - 0.8 / side
@@ -171,16 +140,9 @@ def ink_features(side: int) -> Floats:
 def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
     """Return the weights of multinomial regression, of mean loss + regularisation |W|^2 / 2.
 
-    Args:
-        features: shape (n, features).
-        labels: classes in 0..C-1, all of them present, at least three: of two, scikit-learn fits
-            another model.
-        regularisation: above 0.
-
     Returns:
         Shape (C, features).
     """
-    require_sklearn()
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 
     model = LogisticRegression(
@@ -196,16 +158,8 @@ def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
 def fitted(
     digits: tuple[int, ...], side: int, regularisation: float, share: float, seed: int
 ) -> Fitted:
-    """Return a regression on a share of the images of some digits, asked the others.
-
-    Args:
-        digits: the classes, at least three.
-        side: 2, 4 or 8.
-        regularisation: above 0.
-        share: of the images to train on, in (0, 1).
-        seed: of the split.
-    """
-    _, labels = _digits()
+    """Return a regression on a share of the images of some digits, asked the others."""
+    _, labels = digits_of_sklearn()
     features = ink_features(side)
     known = np.flatnonzero(np.isin(labels, digits))
     order = np.random.default_rng(seed).permutation(known)

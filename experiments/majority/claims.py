@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from itertools import groupby
 from typing import Any
@@ -16,11 +16,9 @@ from dpopt import majority
 from dpopt.privacy import Guarantee, general_composition
 from dpopt.prob import poisson_binomial_pmf
 from experiments import drawing
-from experiments.majority.figures_verdicts import AT_ONE, BEST, BEST_OF_ALL
+from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
-from experiments.majority.published import harmonic, printed_constant
-from experiments.majority.voters import PAPER_PRIOR
-from experiments.majority.words import cases
+from experiments.majority.voters import PAPER_PRIOR, harmonic, printed_constant
 from experiments.parameters import STRICT, Positive, Several, Voters
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
@@ -36,43 +34,28 @@ class Config:
     """Instances of the statements; we chose them where the paper prints none.
 
     Attributes:
-        epsilon: of each voter, in nats, unless a case has its own.
+        epsilon: of each voter, in nats, but of the query.
         at_one: each K of lemma 3.2.
-        objectives: cases K,m of the surrogate objective.
         doubled: each K of theorem 4.1, for every m.
-        sampled: cases K,M of subsampling M of K voters.
-        constants: cases K,m of lemma A.1.
-        below: cases K,m at which lemma A.1 is tried with the tau of general composition.
-        repeated: cases K,epsilon,Q of a query put Q times to voters trained once, at m = 1.
     """
 
     epsilon: Positive = 0.1
     at_one: Several[Voters] = (3, 5, 7, 9, 11)
-    objectives: Several[str] = ("11,1", "11,3", "11,5", "35,10", "101,10", "101,20")
     doubled: Several[Voters] = (3, 11, 21)
-    sampled: Several[str] = ("11,3", "11,5", "35,10", "101,10", "101,20")
-    constants: Several[str] = ("11,1", "11,3", "11,5", "35,1", "35,5", "35,13", "101,1", "101,30")
-    below: Several[str] = ("35,16", "101,28")
-    repeated: Several[str] = ("41,0.5,12",)
-
-    def settings(self, name: str) -> list[dpopt.Majority]:
-        """Return the settings of a parameter that holds cases K,m."""
-        pairs = cases(name, getattr(self, name), "K,m", (int, int))
-        return [dpopt.Majority(k, self.epsilon, m, prior=_PMF) for k, m in pairs]
-
-    def __post_init__(self) -> None:
-        for name in ("objectives", "sampled", "constants", "below"):
-            self.settings(name)
-        for k, epsilon, _ in self.queries:
-            dpopt.Majority(k, epsilon, 1)
-
-    @property
-    def queries(self) -> list[tuple]:
-        """K, epsilon and Q of each query that is put several times."""
-        return cases("repeated", self.repeated, "K,epsilon,Q", (int, float, int))
 
 
 _PMF = majority.parse_prior(PAPER_PRIOR)
+# K and m, or M of K voters; of the query K, epsilon and how often it is put, at m = 1.
+_OBJECTIVES = ((11, 1), (11, 3), (11, 5), (35, 10), (101, 10), (101, 20))
+_SAMPLED = ((11, 3), (11, 5), (35, 10), (101, 10), (101, 20))
+_CONSTANTS = ((11, 1), (11, 3), (11, 5), (35, 1), (35, 5), (35, 13), (101, 1), (101, 30))
+_BELOW = ((35, 16), (101, 28))
+_REPEATED = ((41, 0.5, 12),)
+
+
+def _settings(config: Config, cases: Sequence[tuple[int, int]]) -> Iterator[dpopt.Majority]:
+    for k, m in track(cases):
+        yield dpopt.Majority(k, config.epsilon, m, prior=_PMF)
 
 
 @plain_dataclass(frozen=True)
@@ -135,7 +118,7 @@ def _subsampling_at_one(config: Config) -> Iterator[tuple[str, float, float]]:
 
 
 def _surrogate(config: Config) -> Iterator[tuple[str, float, float]]:
-    for setting in track(config.settings("objectives")):
+    for setting in _settings(config, _OBJECTIVES):
         k, m = setting.voters, setting.allowance
         found = [
             dpopt.design(
@@ -157,14 +140,14 @@ def _double(config: Config) -> Iterator[tuple[str, float, float]]:
 
 
 def _sampled(config: Config) -> Iterator[tuple[str, float, float]]:
-    for setting in track(config.settings("sampled")):
+    for setting in _settings(config, _SAMPLED):
         k, size = setting.voters, round(setting.allowance)
         check = check_full(setting, majority.subsampling(k, size))
         yield f"{size} of K = {k}", setting.guarantee.epsilon, check.epsilon
 
 
 def _constants(config: Config) -> Iterator[tuple[str, float, float]]:
-    for setting in track(config.settings("constants")):
+    for setting in _settings(config, _CONSTANTS):
         largest = _private(majority.assess(setting, np.ones(setting.voters + 1), repair=True))
         printed = [float(majority.constant(setting)[0])]
         for slack in _SLACKS:
@@ -178,7 +161,7 @@ def _constants(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
     """Lemma A.1's proof takes one corner where (lambda, 0) is the larger one if tau < m."""
-    for setting in track(config.settings("below")):
+    for setting in _settings(config, _BELOW):
         k = setting.voters
         whole = general_composition(Guarantee(setting.epsilon), k, _SLACK)
         gamma = np.full(k + 1, min(1.0, printed_constant(setting, whole)))
@@ -186,9 +169,9 @@ def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
         yield where, setting.guarantee.epsilon, check_full(setting, gamma).epsilon
 
 
-def _queries(config: Config) -> Iterator[tuple[str, float, float]]:
+def _queries(_: Config) -> Iterator[tuple[str, float, float]]:
     """Some voters at b or c, the others at 0, and all labels of one query 1."""
-    for k, epsilon, count in track(config.queries):
+    for k, epsilon, count in track(_REPEATED):
         design = _private(dpopt.design(dpopt.Majority(k, epsilon, 1, objective="surrogate")))
         all_ones = design.table.matrix()[:-1, 1] ** count
         at_corner = np.tri(k, k) > 0
@@ -255,20 +238,8 @@ STATEMENTS: Mapping[str, Statement] = {
 
 @experiment(
     "majority-claims",
-    "DaRRM",
-    "Claims",
-    "Errors, losses and constants as the paper states them, and as its program and exact "
-    "arithmetic give them.",
-    published="lemma 3.2, equation 3, theorem 4.1, lemmas 3.1 and A.1, section 6.2; no numbers.",
     config=Config(at_one=(3, 5, 7, 9, 11, 21, 51), doubled=(3, 11, 21, 31, 51)),
     quick=Config(),
-    mathematics=(
-        r"\text{lemma 3.2: } \text{error}(p) \ge \left| \Pr[g = 1] - \frac{1}{K} \sum_i p_i "
-        r"\right|, \quad \text{refuted by } \gamma(l) = \frac{1}{|2l - K|},",
-        r"\text{lemma A.1: } \gamma \le \frac{e^{m \varepsilon} - 1 + 2 \delta}{\frac{2 "
-        r"(e^{\tau \varepsilon} - e^{m \varepsilon} + (1 + e^{m \varepsilon}) \lambda)}"
-        r"{e^{\tau \varepsilon} + 1} + e^{m \varepsilon} - 1}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Evaluate every instance; the verdicts follow from the values."""
@@ -277,12 +248,10 @@ def run(config: Config) -> Outcome:
         for name, each in STATEMENTS.items()
         for where, claimed, found in each.instances(config)
     ]
-    table = Table.of(
-        "The number that the paper claims in each instance, and the computed number.", rows
-    )
+    table = Table.of(rows)
     judged = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
     comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in judged.items())
-    return Outcome({"claims": table}, (), comparisons)
+    return Outcome({"claims": table}, comparisons)
 
 
 @run.figure

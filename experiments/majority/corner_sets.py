@@ -8,7 +8,7 @@ adds the violated constraints among O(K^2) or O(K^4) multisets. Both should have
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, majority, solve
+from dpopt import majority, solve
 from dpopt.majority.voters import full_gamma
 from experiments import drawing, style
-from experiments.majority.full_set import FULL_ROWS, check_full, full_problem, full_size
+from experiments.majority.full_set import check_full, full_problem, full_size
 from experiments.majority.voters import settings_within
-from experiments.parameters import STRICT, Some
+from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
@@ -45,31 +45,13 @@ class Config:
         voter_delta: Delta of each voter where it is above 0.
         allowance: each m, at least 1; an m above K is skipped. The target is
             (m epsilon, m Delta).
-        objective: "surrogate", the paper's, or "mean", for
-            independent p_i ~ U[0, 1].
     """
 
-    voters: tuple[int, ...] = (3, 5, 7, 11, 15, 21, 27, 35)
+    voters: Some[int] = (3, 5, 7, 11, 15, 21, 27, 35)
     voters_approximate: tuple[int, ...] = (3, 5, 7, 9)
     epsilon: float = 0.1
-    voter_delta: float = 1e-5
+    voter_delta: Positive = 1e-5
     allowance: Some[float] = (1.0, 2.0, 3.0)
-    objective: Literal["surrogate", "mean"] = "surrogate"
-
-    def __post_init__(self) -> None:
-        if not self.voters and not self.voters_approximate:
-            raise ParameterError("voters is (); it must hold at least one number of voters.")
-        if self.voters_approximate and not self.voter_delta > 0.0:
-            raise ParameterError(
-                f"voter_delta is {self.voter_delta}; it must be above 0 where "
-                "voters_approximate is not empty."
-            )
-        for case, setting in self.settings():
-            if full_size(setting) > FULL_ROWS:
-                raise ParameterError(
-                    f"{_FIELDS[case]} holds {setting.voters}; the paper's set must have at "
-                    f"most {FULL_ROWS} multisets, and has {full_size(setting)}."
-                )
 
     def settings(self) -> list[tuple[str, dpopt.Majority]]:
         """Return the case and the setting of every program."""
@@ -84,50 +66,23 @@ class Config:
         ]
 
 
-_FIELDS = {"pure": "voters", "approximate": "voters_approximate"}
-
-
 @experiment(
     "majority-corner-sets",
-    "DaRRM",
-    "Lemma 5.1, the full and the reduced program",
-    "The paper's program with a constraint for every multiset of corners, and the program over "
-    "the reduced set. We chose K, m and epsilon. Benchmark majority-corner-sets has the times.",
-    published="lemma 5.1: O(K^3) multisets for Delta = 0, O(K^7) otherwise; no numbers.",
     config=Config(
-        voters=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71),
-        voters_approximate=(3, 5, 7, 9, 11),
+        voters=(3, 5, 7, 11, 15, 21, 27, 35, 45, 55, 71), voters_approximate=(3, 5, 7, 9, 11)
     ),
     quick=Config(),
-    mathematics=(
-        r"\max_{0 \le \gamma \le 1} \sum_{l > K/2} c_l\,\gamma(l) \quad \mathrm{subject\ to} \quad "
-        r"\sum_{l > K/2} \frac{(\alpha_l - \alpha_{K-l}) - e^{m\varepsilon}"
-        r"(\alpha'_l - \alpha'_{K-l})}{e^{m\varepsilon} - 1 + 2\delta}\,\gamma(l) \le 1",
-        r"\left|\mathcal{P}\right| = \binom{K+3}{3} \quad (\Delta = 0), \qquad "
-        r"\left|\mathcal{P}\right| = \binom{K+7}{7} \quad (\Delta > 0)",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Solve both programs in every setting."""
-    records = [_record(config, *each) for each in track(config.settings())]
-    tables = {
-        "programs": Table.of(
-            "Multisets of corners in the paper's set and in the reduced one, rows that the program "
-            "over the latter wrote, both optima, and by how much its gamma breaks the worst of the "
-            "paper's rows, in probability; up to the bound on rounding it does not.",
-            records,
-        )
-    }
-    return Outcome(tables, tuple(_findings(tables["programs"])), tuple(_comparisons(records)))
+    records = [_record(*each) for each in track(config.settings())]
+    tables = {"programs": Table.of(records)}
+    return Outcome(tables, tuple(_comparisons(records)))
 
 
-def _record(config: Config, case: str, setting: dpopt.Majority) -> dict[str, Cell]:
+def _record(case: str, setting: dpopt.Majority) -> dict[str, Cell]:
     k = setting.voters
-    weights = (
-        majority.surrogate_weights(k)
-        if config.objective == "surrogate"
-        else majority.expected_error_weights(k, majority.UniformPrior())
-    ).values
+    weights = majority.surrogate_weights(setting.voters).values
     whole = solve(full_problem(setting, weights))
     few = solve(majority.gamma_problem(setting, weights))
     check = check_full(setting, full_gamma(np.clip(few["gamma"], 0.0, 1.0)))
@@ -176,17 +131,6 @@ def _comparisons(records: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
         )
 
 
-def _findings(table: Table) -> Iterator[str]:
-    for case, words in _PLACES.items():
-        part = table.select(case=case).records
-        apart = max(part, key=lambda record: record["gamma_difference"], default=None)
-        if apart and apart["gamma_difference"] > 1e-6:
-            yield (
-                f"{words}: the optimal gamma need not be unique: the two solutions at K = "
-                f"{apart['K']}, m = {apart['m']:g} differ by {short(apart['gamma_difference'])}."
-            )
-
-
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the rows of each program for each case, and the difference of the optima."""
@@ -229,11 +173,9 @@ def _draw_differences(axes: Axes, table: Table, cases: Sequence[str]) -> None:
         label = f"difference, {_CASES[case]}, each $m$"
         axes.plot(part.column("K"), gaps, marker, label=label, **look)
     axes.axhline(_ALIKE, **drawing.beside("limit"), label="tolerance of the verdict")
-    axes.set_yscale("log")
-    axes.set_ylim(_LEAST / 8.0, 20.0 * _ALIKE)
+    axes.set(yscale="log", ylim=(_LEAST / 8.0, 20.0 * _ALIKE))
     axes.margins(x=0.08)
-    axes.set_ylabel("difference of optima")
-    axes.set_title(r"optima, from $2^{-54}$ up")
+    axes.set(ylabel="difference of optima", title=r"optima, from $2^{-54}$ up")
     _name_sizes(axes, sorted(set(table.column("K"))))
 
 

@@ -2,20 +2,359 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import dpopt
 from dpopt import NotPrivateError, majority
-from experiments.majority.figures_drawing import plot_with_axis
-from experiments.majority.figures_verdicts import of_noise_functions
+from experiments import drawing, style
 from experiments.majority.full_set import check_design, full_size
-from experiments.majority.voters import Composed, Config, Target, Voters
-from experiments.majority.words import pmf_words
-from experiments.registry import Cell, Outcome, Table, experiment, track
+from experiments.majority.voters import (
+    CURVES,
+    PAPER_PRIOR,
+    Composed,
+    Config,
+    Target,
+    Voters,
+    pmf_words,
+    under,
+)
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.verdicts import judged, numbers, statement
+
+# Largest K whose noise functions are drawn for all counts, and with a marker at every count.
+_WHOLE_RANGE, _MARKED = 41, 15
+# Errors below it are rounding.
+_SAME_AS_ZERO = 1e-12
+# Decades of errors on the axis; smaller errors are drawn as 0.
+_DECADES = 7
+
+
+def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
+    """Draw a panel for the shapes at each target, and one for the errors below them."""
+    shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
+    targets = shapes.distinct("target")
+    curves = shapes.distinct("curve")
+    columns = drawing.columns_for(len(targets))
+    rows = -(-len(targets) // columns)
+    height = {1: 0.62, 2: 0.66, 3: 0.85}.get(columns, 1.15)
+    figure, grid = style.figure(rows + 1, columns, height=height, sharey=True)
+    places = grid[0, 0].get_gridspec()
+    for unused in (*grid[:-1].ravel()[len(targets) :], *grid[-1]):
+        unused.remove()
+    panels = list(grid[:-1].ravel()[: len(targets)])
+    for axes, target in zip(panels, targets, strict=True):
+        draw_shapes(axes, shapes.select(target=target), _looks(curves))
+        axes.set_title(f"{axis.split()[-1]} = {target}")
+        axes.set_xlabel("ones $l$" if columns > 2 else "number of ones $l$")
+    for axes in panels[::columns]:
+        axes.set_ylabel(r"noise $\gamma(l)$" if columns > 2 else r"noise function $\gamma(l)$")
+    below = figure.add_subplot(places[-1, :])
+    pmf = under(errors.column("prior")[0])
+    below.set(title=f"error under {pmf}{_draw_errors(below, errors, curves)}", xlabel=axis)
+    if max(shapes.column("l")) > _WHOLE_RANGE:
+        # The lower half mirrors it.
+        for axes in panels:
+            axes.set_xlabel("ones $l > K/2$")
+    return drawing.finish(figure, [*panels, below])
+
+
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    return {name: (CURVES[name][0], style.role(CURVES[name][1]).line) for name in names}
+
+
+def draw_shapes(
+    axes: Axes, shapes: Table, curves: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> None:
+    """Draw noise functions; of many voters the upper half alone, as they are symmetric."""
+    last = max(shapes.column("l"))
+    first = 0 if last <= _WHOLE_RANGE else (last + 1) // 2
+    for place, (curve, (label, look)) in enumerate(curves.items()):
+        part = shapes.select(curve=curve)
+        # Markers of many voters would run into each other: few of them have one.
+        drawn: dict[str, Any] = {**look, **drawing.nested(place, len(curves))}
+        drawn["markevery"] = 1 if last <= _MARKED else max(1, (last - first) // 8)
+        axes.plot(part.column("l")[first:], part.column("gamma")[first:], **drawn, label=label)
+    axes.set_ylim(-0.06, 1.06)
+    room = 0.04 * (last - first)
+    axes.set_xlim(first - room, last + room)
+    step = drawing.tick_step(last - first)
+    axes.set_xticks(range(-(-first // step) * step, last + 1, step))
+
+
+def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
+    """Draw the errors against the targets; return what is to be said of their scale."""
+    for place, curve in enumerate(curves):
+        label, role = CURVES[curve]
+        part = errors.select(curve=curve)
+        axes.errorbar(
+            part.column("target"),
+            part.column("sampled_error"),
+            yerr=part.column("spread"),
+            **style.role(role).line,
+            **drawing.nested(place, len(curves)),
+            label=label,
+            elinewidth=0.8,
+        )
+    ticks = sorted(set(errors.column("target")))
+    if len(ticks) <= 12:
+        axes.set_xticks(ticks)
+    axes.set_ylabel("error")
+    axes.margins(x=0.06 if len(ticks) > 1 else 0.5)
+    return scale_errors(axes, errors.column("sampled_error"), errors.column("spread"))
+
+
+def draw_groups(
+    axes: Axes, table: Table, column: str, value: str, looks: Mapping[str, tuple[str, Any]]
+) -> None:
+    """Draw a group of points for each distribution of the p_i, the curves side by side."""
+    pmfs, middle = table.distinct(column), (len(looks) - 1) / 2
+    for place, (curve, (label, look)) in enumerate(looks.items()):
+        part = table.select(curve=curve)
+        values = [part.select(**{column: pmf}).column(value)[0] for pmf in pmfs]
+        spots = np.arange(len(pmfs)) + (place - middle) * 0.8 / len(looks)
+        axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
+    for spot in range(1, len(pmfs)):
+        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
+    axes.set_xlim(-0.5, len(pmfs) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) -> str:
+    """Set the vertical axis for errors, some of which may be 0; return a remark on the axis."""
+    from matplotlib.ticker import NullLocator
+
+    top = max(value + spread for value, spread in zip(values, spreads, strict=True))
+    positive = [value for value in values if value > _SAME_AS_ZERO]
+    if not positive:
+        axes.set_ylim(-0.06, 1.0)
+        return ": 0 for every curve"
+    if len(positive) == len(values) and top < 10.0 * min(positive):
+        axes.set_ylim(0.0, 1.12 * top)
+        return ""
+    last = int(np.floor(np.log10(top)))
+    first = max(int(np.floor(np.log10(min(positive)))), last - _DECADES)
+    lowest = 10.0**first
+    zero = len(positive) < len(values)
+    dips = any(v - s < 0.5 * v for v, s in zip(values, spreads, strict=True) if v > _SAME_AS_ZERO)
+    if not zero and not dips:
+        axes.set(yscale="log", ylim=(0.5 * min(positive), 2.0 * top))
+        return ", log scale"
+    axes.set_yscale("symlog", linthresh=lowest, linscale=0.6)
+    axes.set_ylim(-0.7 * lowest, 3.0 * top)
+    decades = range(last, first - 1, -max(1, -((first - last) // 4)))
+    axes.set_yticks([0.0, *(10.0**power for power in decades)])
+    axes.yaxis.set_minor_locator(NullLocator())
+    return f", log scale, linear below $10^{{{first}}}$"
+
+
+_BASELINES = ("double", "subsampling", "constant")
+_TOLERANCE = 1e-9
+# The least gain that is called one: below it the two programs' errors are rounding.
+_GAIN = 1e-6
+
+# The largest distance at which two drawn noise functions overlap.
+_OVERLAP = 1e-3
+# Names of statements that more than one figure shows.
+AT_ONE, BEST = "lemma 3.2", "equation 3"
+BEST_OF_ALL = (
+    "With a small m and epsilon, the optimised gamma achieves the best utility among all gamma "
+    "functions (section 1.1, Figure 2)."
+)
+
+# Table 3 of the paper, for K, epsilon, Delta, delta' and M = 10, 13, 15, 20.
+_SAMPLES = (10, 13, 15, 20)
+_VOTERS = (35, 0.1, 1e-5)
+_SLACK = 0.1
+_TABLE_3 = {
+    "m": (6.4521, 7.5742, 8.2708, 9.8823),
+    "target_epsilon": (0.6452, 0.7574, 0.8271, 0.9882),
+    "delta": (0.1001, 0.1001, 0.1001, 0.1002),
+}
+_TAU, _LAMBDA = 14.0328, 0.1003
+
+
+def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+    """Compare what sections 6.1 and D.1 say of figures 2, 6, 7 and 8."""
+    if config.curves is not None or config.prior != PAPER_PRIOR:
+        return ()
+    errors, shapes = tables["errors"], tables["shapes"]
+    found: list[Comparison] = []
+    if isinstance(config, Composed) and _is_table_3(config):
+        found.append(_table_3(config, errors))
+    if not {*_BASELINES[1:], "mean", "surrogate"} <= set(config.drawn):
+        return tuple(found)
+    for target in config.targets:
+        if target.allowance == 1.0:
+            found += _at_one(errors, shapes, target.at)
+    above = [target.at for target in config.targets if target.allowance > 1.0]
+    if above:
+        found += [_lowest_error(errors, above), _best_of_all(errors, above)]
+        if config.voter_delta > 0.0 and isinstance(config, Config):
+            found.append(_highest_gamma(errors, shapes, above))
+    if config.voter_delta == 0.0:
+        found += _double(config, errors, shapes)
+    return tuple(found)
+
+
+def _error(errors: Table, target: float, curve: str) -> float:
+    return float(errors.select(target=target, curve=curve).column("expected_error")[0])
+
+
+def _gamma(shapes: Table, target: float, curve: str) -> np.ndarray:
+    return np.array(shapes.select(target=target, curve=curve).column("gamma"))
+
+
+def _proved(errors: Table, *, error: bool = False) -> str:
+    rows, slack = max(errors.column("constraints_proved")), min(errors.column("exact_slack"))
+    gap = max(gap for gap in errors.column("lp_gap") if gap is not None)
+    proof = "exact integers" if slack >= 0 else "not proved"
+    measured = "; error by quadrature, also sampled" if error else ""
+    return f"{proof}, {rows:,} rows of the reduced corner set; dual gap {gap:.0e}{measured}"
+
+
+def _is_table_3(config: Composed) -> bool:
+    """Return whether the run has the parameters for which the paper prints its Table 3."""
+    voters = (config.voters, config.epsilon, config.voter_delta)
+    return voters == _VOTERS and config.samples == _SAMPLES and config.slack == _SLACK
+
+
+def _table_3(config: Composed, errors: Table) -> Comparison:
+    part = errors.select(curve="surrogate")
+    pairs = [
+        pair
+        for column, printed in _TABLE_3.items()
+        for pair in zip(part.column(column), printed, strict=True)
+    ]
+    pairs += [(target.tau or 0.0, _TAU) for target in config.targets]
+    pairs += [(target.lam or 0.0, _LAMBDA) for target in config.targets]
+    m = ", ".join(f"{value:.4f}" for value in part.column("m"))
+    first = config.targets[0]
+    return numbers(
+        f"Table 3: m = {', '.join(map(str, _TABLE_3['m']))}; tau = {_TAU}; lambda = {_LAMBDA}; "
+        "and their epsilon and delta.",
+        f"m = {m}; tau = {first.tau:.4f}; lambda = {first.lam:.4f}; {len(pairs)} numbers to four "
+        "decimals.",
+        pairs,
+        4,
+        "closed form (theorem 2.3)",
+        name="Table 3",
+    )
+
+
+def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
+    distance = np.abs(_gamma(shapes, target, "surrogate") - _gamma(shapes, target, "subsampling"))
+    ours, sub = (_error(errors, target, curve) for curve in ("mean", "subsampling"))
+    return [
+        statement(
+            "At m = 1 the optimised gamma overlaps with subsampling's (section 6.1).",
+            f"The paper's program returns subsampling's within {distance.max():.0e}; called an "
+            f"overlap up to {_OVERLAP:g}.",
+            _proved(errors),
+            holds=distance.max() <= _OVERLAP,
+            name="overlap at m = 1",
+        ),
+        statement(
+            "At m = 1 subsampling has the optimal error (lemma 3.2, section 6.1).",
+            f"Another gamma has {ours:.4f}, subsampling {sub:.4f}.",
+            _proved(errors, error=True),
+            holds=ours >= sub - _TOLERANCE,
+            name=AT_ONE,
+        ),
+    ]
+
+
+def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
+    """Decide the order that the paper states for the program's gamma and the baselines."""
+    baselines = [curve for curve in _BASELINES if curve in set(errors.column("curve"))]
+    return judged(
+        "For m > 1 the optimised gamma has a lower error than the baselines (section 6.1).",
+        [
+            {"m": target, "error": _error(errors, target, "surrogate")}
+            | {"least": min(_error(errors, target, curve) for curve in baselines)}
+            for target in targets
+        ],
+        lambda row: row["error"] <= row["least"] + _TOLERANCE,
+        _proved(errors, error=True),
+        show=("m", "error", "least"),
+        name="lowest error for m > 1",
+    )
+
+
+def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
+    """Compare the program's gamma with the one that minimises the plotted error."""
+    return judged(
+        BEST_OF_ALL,
+        [
+            {"m": target, "error": _error(errors, target, "surrogate")}
+            | {"of another gamma": _error(errors, target, "mean")}
+            for target in targets
+        ],
+        lambda row: row["error"] - row["of another gamma"] <= _GAIN,
+        _proved(errors, error=True),
+        show=("m", "error", "of another gamma"),
+        worst=lambda row: row["error"] - row["of another gamma"],
+        name=BEST,
+    )
+
+
+def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Comparison:
+    """Decide whether the paper's gamma is above the baselines' for every number of ones."""
+    rows = [
+        {"m": target, "l": ones, "gamma": float(gamma[ones]), curve: float(base[ones])}
+        | {"gap": base[ones] - gamma[ones]}
+        for target in targets
+        for gamma in [_gamma(shapes, target, "surrogate")]
+        for curve in ("subsampling", "constant")
+        for base in [_gamma(shapes, target, curve)]
+        for ones in range(len(gamma) // 2, len(gamma))
+    ]
+    return judged(
+        "For m > 1 the optimised gamma is the highest for every number of ones (section 6.1).",
+        rows,
+        lambda row: row["gap"] <= 1e-6,
+        f"optimum of equation 3, {_proved(errors)}",
+        show=("m", "l", "gamma", "gap"),
+        worst=lambda row: row["gap"],
+        name="highest gamma for m > 1",
+    )
+
+
+def _double(config: Voters, errors: Table, shapes: Table) -> Iterator[Comparison]:
+    middle = (config.voters + 1) / 2
+    large = [target.at for target in config.targets if target.allowance >= middle]
+    if large:
+        yield judged(
+            f"For m >= (K + 1) / 2 = {middle:g} the optimised gamma and double subsampling have "
+            "error 0 (section D.1.2).",
+            [
+                {"m": target, "curve": curve, "error": _error(errors, target, curve)}
+                for target in large
+                for curve in ("surrogate", "double")
+            ],
+            lambda row: row["error"] <= _TOLERANCE,
+            _proved(errors),
+            show=("m", "curve", "error"),
+            name="error 0 for m >= (K + 1) / 2",
+        )
+    for target in [target.at for target in config.targets if target.allowance == config.voters]:
+        shown = [_gamma(shapes, target, curve) for curve in config.drawn]
+        apart = max(float(np.abs(gamma - shown[0]).max()) for gamma in shown)
+        yield statement(
+            "At m = K all lines overlap (Figure 7).",
+            f"The gammas differ by at most {apart:.1g}.",
+            _proved(errors),
+            holds=apart <= 1e-6,
+            name="all lines overlap at m = K",
+        )
+
 
 _FULL = 100
 
@@ -34,14 +373,8 @@ def run(config: Voters) -> Outcome:
         errors.append({**where, **_record(design, means[key]), "prior": config.prior})
         for ones, value in enumerate(design.gamma):
             shapes.append({**where, "l": ones, "gamma": float(value)})
-    tables = {
-        "errors": Table.of(
-            f"Error under {pmf_words(config.prior)}, p_1..p_K, and privacy of each noise function.",
-            errors,
-        ),
-        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
-    }
-    return Outcome(tables, (), of_noise_functions(config, tables))
+    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
+    return Outcome(tables, of_noise_functions(config, tables))
 
 
 def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
@@ -91,84 +424,22 @@ def _record(design: dpopt.Design, means: list[float]) -> dict[str, Cell]:
     }
 
 
-_PROGRAM = (
-    r"\max_{\gamma} \sum_{l = (K+1)/2}^{K} c_l \, \gamma(l) \quad \text{subject to} \quad "
-    r"0 \le \gamma(l) = \gamma(K - l) \le 1,",
-    r"\mathbb{E}\, h(L) - e^{m \varepsilon} \, \mathbb{E}' h(L) \le e^{m \varepsilon} - 1 + "
-    r"2 \delta \quad \text{for all voters at corners } (p_i, p_i') \text{ of lemma 5.1},",
-    r"h(l) = \gamma(l) \text{ for } l > K/2, \quad h(l) = -\gamma(l) \text{ for } l < K/2, \quad "
-    r"\Pr[\text{output } 1 \mid L = l] = \frac{1 + h(l)}{2},",
-    r"\text{ours: } c_l = \frac{1}{2} \mathbb{E}_p \left[ \mathrm{sign} \left( \sum_i p_i - "
-    r"\frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right], \quad "
-    r"\text{the paper's: } c_l = \frac{1}{2} \mathbb{E}_{p \sim U[1/2, 1]^K} \left[ \alpha_l(p) - "
-    r"\alpha_{K-l}(p) \right],",
-    r"\alpha_l(p) = \Pr[L = l], \quad \text{error}(p) = \left| \sum_{l = (K+1)/2}^{K} "
-    r"\frac{\alpha_l(p) - \alpha_{K-l}(p)}{2} \left( 1 - \gamma(l) \right) \right|.",
-)
-_SIMPLE = r"\delta = 1 - (1 - \Delta)^m."
-_GENERAL = (
-    r"m \varepsilon = \min \left\{ M \varepsilon, \; M \varepsilon \tanh \frac{\varepsilon}{2} + "
-    r"\varepsilon \sqrt{2 M \log \left( e + \frac{\sqrt{M} \varepsilon}{\delta'} \right)}, \; "
-    r"M \varepsilon \tanh \frac{\varepsilon}{2} + \varepsilon \sqrt{2 M \log \frac{1}{\delta'}} "
-    r"\right\}, \quad \delta = 1 - (1 - \Delta)^M (1 - \delta')."
-)
 _ALLOWANCE, _SAMPLED = "privacy allowance $m$", "subsampled voters $M$"
 
 
-for _figure, _config, _summary, _published in (
-    (
-        2,
-        Config(voters=11, epsilon=0.1, voter_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
-        "Noise functions at K = 11, epsilon = 0.1, Delta = 1e-5, and their errors. The paper's "
-        "curves, and one more: the noise function that minimises the error that is plotted.",
-        None,
+for _figure, _config in {
+    2: Config(voters=11, epsilon=0.1, voter_delta=1e-5, allowance=(1.0, 3.0, 5.0, 7.0)),
+    6: Composed(voters=35, epsilon=0.1, voter_delta=1e-5, samples=(10, 13, 15, 20), slack=0.1),
+    7: Config(voters=11, epsilon=0.1, voter_delta=0.0, allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0)),
+    8: Config(
+        voters=101, epsilon=0.1, voter_delta=0.0, allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0)
     ),
-    (
-        6,
-        Composed(
-            voters=35,
-            epsilon=0.1,
-            voter_delta=1e-5,
-            samples=(10, 13, 15, 20),
-            slack=0.1,
-        ),
-        "The target is the privacy cost of the majority of M of K = 35 voters by general "
-        "composition (delta' = 0.1), epsilon = 0.1, Delta = 1e-5.",
-        "Table 3: m = 6.4521, 7.5742, 8.2708, 9.8823; tau = 14.0328; lambda = 0.1003; "
-        "delta = 0.1001, 0.1001, 0.1001, 0.1002.",
-    ),
-    (
-        7,
-        Config(
-            voters=11,
-            epsilon=0.1,
-            voter_delta=0.0,
-            allowance=(1.0, 3.0, 5.0, 7.0, 9.0, 11.0),
-        ),
-        "Pure differential privacy, K = 11: also with double subsampling.",
-        None,
-    ),
-    (
-        8,
-        Config(
-            voters=101,
-            epsilon=0.1,
-            voter_delta=0.0,
-            allowance=(10.0, 20.0, 30.0, 40.0, 60.0, 80.0),
-        ),
-        "Pure differential privacy, K = 101.",
-        None,
-    ),
-):
-    _composed = isinstance(_config, Composed)
+}.items():
     experiment(
         f"majority-figure-{_figure}",
-        "DaRRM",
-        f"Figure {_figure}" + (" and Table 3" if _figure == 6 else ""),
-        _summary,
-        published=_published,
         config=replace(_config, repeats=_FULL),
         quick=_config,
         effort=("draws", "repeats", "seed"),
-        mathematics=(*_PROGRAM, _GENERAL if _composed else _SIMPLE),
-    )(run).figure(partial(plot_with_axis, _SAMPLED if _composed else _ALLOWANCE))
+    )(run).figure(
+        partial(plot_with_axis, _SAMPLED if isinstance(_config, Composed) else _ALLOWANCE)
+    )

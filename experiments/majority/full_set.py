@@ -13,12 +13,13 @@ from math import comb, log
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import Design, Majority, Problem
+from dpopt import Design, Majority, ParameterError, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int16]
 
 FULL_ROWS = 200_000
 """Most rows that are written: K = 15 for Delta > 0, K = 103 for Delta = 0."""
@@ -59,7 +60,7 @@ def rounding_error(setting: Majority) -> float:
 
 def full_size(setting: Majority) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
-    others = 3 if setting.voter_delta == 0.0 else 7
+    others = len(corner_names(setting)) - 1
     return comb(setting.voters + others, others)
 
 
@@ -75,7 +76,7 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
-    corners = CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
+    corners = corner_names(setting)
     inner = ("D", "m", "b", "c") if setting.voter_delta > 0.0 else ("b", "c")
     table = _Chances(setting, chances, inner)
     # Rounding of p: otherwise p = delta with q = 0 would count as an infinite loss.
@@ -119,21 +120,61 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
         setting: the voters and the target.
         weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
     """
+    if full_size(setting) > FULL_ROWS:
+        raise ParameterError(
+            f"voters is {setting.voters}; the paper's set must have at most {FULL_ROWS} multisets, "
+            f"and has {full_size(setting)}."
+        )
     problem = Problem("DaRRM noise function, every corner multiset")
     problem.add_variables("gamma", setting.middle, lower=0.0, upper=1.0)
     problem.maximise({"gamma": np.asarray(weights, float)})
-    problem.add_rows("corners", np.concatenate(list(_rows(setting))), upper=1.0)
+    rows = rows_of(setting, every_multiset(setting)) / setting.budget
+    problem.add_rows("corners", rows, upper=1.0)
     return problem
 
 
-def _rows(setting: Majority) -> Iterator[Floats]:
-    """Yield (alpha - e^(m epsilon) alpha') / budget, folded, for blocks of multisets."""
-    names = CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
-    sides = np.array([setting.corner(name) for name in names]).T
-    for whole in multisets(setting.voters, len(names)):
-        for block in np.array_split(whole, len(whole) // _BLOCK + 1):
-            here, there = (poisson_binomial_pmf(p[_places(block)]) for p in sides)
-            yield fold(here - setting.ratio * there) / setting.budget
+def corner_names(setting: Majority) -> tuple[str, ...]:
+    """Return the paper's corners: 4 if Delta = 0, else 8 (lemma 5.1)."""
+    return CORNERS if setting.voter_delta > 0.0 else ("00", "11", "bc", "cb")
+
+
+def every_multiset(setting: Majority) -> Counts:
+    """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
+    blocks = multisets(setting.voters, len(corner_names(setting)))
+    return np.concatenate([block.astype(np.int16) for block in blocks])
+
+
+def rows_of(setting: Majority, counts: Counts) -> Floats:
+    """Return alpha - e^(m epsilon) alpha', folded; a pmf is computed once for all its multisets.
+
+    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values, of
+    which there are four at most.
+    """
+    k = setting.voters
+    sides = [_distinct(setting, counts, side) for side in (0, 1)]
+    rows = np.empty((len(counts), setting.middle))
+    for start in range(0, len(counts), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        here, there = (
+            pmfs[place[part, None], k - ones[part, None] + np.arange(k + 1)]
+            for pmfs, place, ones in sides
+        )
+        rows[part] = fold(here - setting.ratio * there)
+    return rows
+
+
+def _distinct(
+    setting: Majority, counts: Counts, side: int
+) -> tuple[Floats, Integers, npt.NDArray[np.int64]]:
+    """Return the distinct pmfs of inner voters behind K zeros, each row's pmf, its voters at 1."""
+    k = setting.voters
+    values = np.array([setting.corner(name)[side] for name in corner_names(setting)])
+    inner = np.unique(values[(values > 0.0) & (values < 1.0)])
+    at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
+    code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
+    _, first, place = np.unique(code, return_index=True, return_inverse=True)
+    pmfs = np.pad(_pmfs(inner, at[first].astype(np.int64), k), ((0, 0), (k, 0)))
+    return pmfs, place, counts[:, values == 1.0].sum(axis=1)
 
 
 def _places(counts: Integers) -> Integers:

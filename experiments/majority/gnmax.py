@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Len
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
@@ -18,12 +17,19 @@ from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
-from experiments.parameters import STRICT, Count, Positive, Probability, Some
+from experiments.parameters import STRICT, Count, Positive, Probability, Several, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
+# Of the paper's grid of orders.
+_STEP, _LAST_ORDER = 0.5, 500.0
+# Our choices: further orders for the data-dependent bound; voters and sigma of a contrast where it
+# helps; and the query on which Algorithm 6 is run as printed: votes, sigma and order.
+_LOW_ORDERS = (2.0, 5.0, 10.0, 20.0)
+_CONTRAST = ("contrast", 250, 40.0)
+_QUERY = (5, 0, 1.0, 1.5)
 _SOURCE = "privacy losses as printed in Table 4"
 
 
@@ -45,18 +51,6 @@ PRINTED = (
 """Table 4."""
 
 
-def _grid(config: Config, guarantee: Guarantee) -> np.ndarray:
-    """Return the paper's orders: from the least possible one, which needs infinite noise, on."""
-    least = noisy_max.least_order(guarantee)
-    orders = np.arange(least, config.last_order, config.step)[1:]
-    if not orders.size:
-        raise ParameterError(
-            f"last_order is {config.last_order:g}; it must be more than a step of {config.step:g} "
-            f"above the least possible order, {least:g}."
-        )
-    return orders
-
-
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the figure.
@@ -65,36 +59,11 @@ class Config:
         epsilon: of a label, for each panel, in nats; 0.2676 and 0.2556 are Table 4's.
         delta: of a label: one for all panels, or one for each epsilon.
         voters: K.
-        step: of the paper's grid of orders.
-        last_order: of it.
-        low_orders: further orders for the data-dependent bound; our choice.
-        many_voters: of the contrast, where the bound helps; our choice.
-        many_sigma: of the contrast; our choice.
-        votes: for the two classes of the query on which Algorithm 6 is run as printed; our choice.
-        votes_sigma: of the noise there; our choice.
-        votes_order: the order there; our choice.
     """
 
-    epsilon: Some[Positive] = (0.2676, 0.2556)
+    epsilon: Several[Positive] = (0.2676, 0.2556)
     delta: Some[Probability] = (3e-4,)
     voters: Count = 11
-    step: Positive = 0.5
-    last_order: float = 500.0
-    low_orders: tuple[Annotated[float, Gt(1.0)], ...] = (2.0, 5.0, 10.0, 20.0)
-    many_voters: Count = 250
-    many_sigma: Positive = 40.0
-    votes: Annotated[tuple[Annotated[int, Ge(0)], ...], Len(2, 2)] = (5, 0)
-    votes_sigma: Positive = 1.0
-    votes_order: Annotated[float, Gt(1.0)] = 1.5
-
-    def __post_init__(self) -> None:
-        if len(self.delta) not in (1, len(self.epsilon)):
-            raise ParameterError(
-                f"delta is {self.delta}; it must hold one value for all or one for each epsilon."
-            )
-        named = [(target.epsilon, target.delta) for target in self.targets]
-        if len(set(named)) < len(named):
-            raise ParameterError(f"epsilon is {self.epsilon}; each panel must differ.")
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -107,23 +76,7 @@ class Config:
         )
 
 
-@experiment(
-    "majority-figure-10",
-    "DaRRM",
-    "Figure 10 and Table 4",
-    "The noise of the baseline GNMax for a privacy loss per query: the variance that "
-    "suffices by each Renyi order, its minimum, and the variance that exact analyses require.",
-    published="Table 4: lambda = 34.31, 35.74; sigma = 21.46, 22.46.",
-    config=Config(),
-    effort=("step", "last_order"),
-    mathematics=(
-        r"\text{label} = \mathrm{argmax}_c \left( n_c + \mathcal{N}(0, \sigma^2) \right), "
-        r"\quad D_{\lambda} \le \frac{\lambda}{\sigma^2}, \quad \varepsilon = "
-        r"\frac{\lambda}{\sigma^2} + \frac{\log (1 / \delta)}{\lambda - 1},",
-        r"\sigma^2(\lambda) = \frac{\lambda}{\varepsilon - \log (1 / \delta) / "
-        r"(\lambda - 1)}, \quad \lambda > 1 + \frac{\log (1 / \delta)}{\varepsilon}.",
-    ),
-)
+@experiment("majority-figure-10", config=Config())
 def run(config: Config) -> Outcome:
     """Calibrate, and evaluate the data-dependent bound on unanimous votes."""
     curves: list[dict[str, Cell]] = []
@@ -131,7 +84,13 @@ def run(config: Config) -> Outcome:
     bounds: list[dict[str, Cell]] = []
     for target in track(config.targets):
         guarantee = Guarantee(target.epsilon, target.delta)
-        orders = _grid(config, guarantee)
+        # The paper's orders: from the least possible one, which needs infinite noise, on.
+        orders = np.arange(noisy_max.least_order(guarantee), _LAST_ORDER, _STEP)[1:]
+        if not orders.size:
+            raise ParameterError(
+                f"epsilon is {target.epsilon:g}; the paper's orders, up to {_LAST_ORDER:g}, must "
+                "hold one that is possible."
+            )
         variances = noisy_max.variance_at_order(guarantee, orders)
         curves += [
             {"target": target.name, "order": float(o), "variance": float(v)}
@@ -140,28 +99,18 @@ def run(config: Config) -> Outcome:
         best = _record(config, target, orders, variances)
         noises.append(best)
         used = [order for order in (target.printed_order, best["order"]) if order]
-        tried = (*config.low_orders, *used)
+        tried = (*_LOW_ORDERS, *used)
         bounds += [_bound(target.name, config.voters, best["sigma"], order) for order in tried]
-    contrast = "contrast", config.many_voters, config.many_sigma
-    bounds += [_bound(*contrast, order) for order in config.low_orders]
+    bounds += [_bound(*_CONTRAST, order) for order in _LOW_ORDERS]
     tables = {
-        "calibration": Table.of("The order and the noise for each privacy loss.", noises),
-        "data_dependent": Table.of(
-            "The data-dependent bound, theorem 6 of Papernot et al., where all voters agree, two "
-            f"classes. The orders {', '.join(f'{order:g}' for order in config.low_orders)} and the "
-            f"contrast ({config.many_voters} voters, sigma = {config.many_sigma:g}) are ours.",
-            bounds,
-        ),
-        "algorithm_6": Table.of(
-            "Algorithm 6 as printed, and with a logarithm added in line 11, and the divergence "
-            "that it should bound. We chose votes, sigma and order.",
-            [_printed(config)],
-        ),
-        "curves": Table.of("The variance that suffices by each order.", curves),
+        "calibration": Table.of(noises),
+        "data_dependent": Table.of(bounds),
+        "algorithm_6": Table.of([_printed()]),
+        "curves": Table.of(curves),
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
     data = _SOURCE if printed else ""
-    return Outcome(tables, _findings(config, noises), of_gnmax(tables), data=data)
+    return Outcome(tables, of_gnmax(tables), data=data)
 
 
 def _record(
@@ -211,8 +160,8 @@ def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell
     }
 
 
-def _printed(config: Config) -> dict[str, Cell]:
-    (ones, zeros), sigma, order = config.votes, config.votes_sigma, config.votes_order
+def _printed() -> dict[str, Cell]:
+    ones, zeros, sigma, order = _QUERY
     return {
         "votes": f"{ones}:{zeros}",
         "sigma": sigma,
@@ -223,17 +172,6 @@ def _printed(config: Config) -> dict[str, Cell]:
         "theorem": noisy_max.data_dependent_rdp([ones, zeros], sigma, order),
         "gaussian": noisy_max.gaussian_rdp(sigma, order),
     }
-
-
-def _findings(config: Config, noises: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(
-        f"{at['target']}: noisy counts with sigma = {at['sigma']:.2f}, least at lambda = "
-        f"{at['order']:.2f}, cost epsilon = {at['counts_epsilon']:.4f} of {at['epsilon']}, and "
-        f"the label of K = {config.voters} voters {at['label_epsilon']:.4f}; sigma = "
-        f"{at['label_sigma']:.2f} is enough, and raises the probability of the majority on "
-        f"unanimous votes from {at['unanimous_right']:.3f} to {at['unanimous_right_label']:.3f}."
-        for at in noises
-    )
 
 
 def as_printed(
@@ -417,8 +355,7 @@ def plot(outcome: Outcome) -> Figure:
         ):
             look = style.role(role)
             axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
-        axes.set_title("\n".join(lines))
-        axes.set_yscale("log")
+        axes.set(yscale="log", title="\n".join(lines))
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import MaxLen, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError, majority
-from experiments import drawing, style
-from experiments.majority.voters import PAPER_PRIOR
-from experiments.majority.words import cases, pmf_words
+from dpopt import majority
+from experiments import drawing
+from experiments.majority.figures import draw_groups
+from experiments.majority.voters import PAPER_PRIOR, pmf_words
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 DEFAULT = "common-uniform:0,1"
 PAPER, WORST, REGRET = "the paper's", "least worst case", "least regret"
-_FORM = ("K,m,Delta", (int, float, float))
+# K, m and Delta; the majority's delta is m Delta.
+_CASES = ((11, 3.0, 0.0), (11, 3.0, 1e-5), (35, 5.0, 0.0), (101, 10.0, 0.0))
 _MARKERS = ("D", "p", "h", "<", ">")
 # Regrets below it are what rounding leaves of 0.
 _ZERO = 1e-9
@@ -34,33 +36,26 @@ class Config:
     """Parameters of the tables, which we chose.
 
     Attributes:
-        settings: cases K,m,Delta; the majority's delta is m Delta, and Delta
-            where m < 1.
         epsilon: of each voter, in nats.
         priors: two to five priors of the p_i. A noise function is optimised for each, and one for
             the least largest regret over all: uniform:0,1, beta:2,2 or point:0.7, or
             common-uniform:0,1 and common-beta:2,2 if all voters share one p.
     """
 
-    settings: Several[str] = ("11,3,0", "11,3,1e-5", "35,5,0", "101,10,0")
     epsilon: float = 0.1
-    priors: Several[str] = (PAPER_PRIOR, DEFAULT, "common-uniform:0.8,1")
-
-    def __post_init__(self) -> None:
-        if not 2 <= len(self.priors) <= len(_MARKERS):
-            raise ParameterError(
-                f"priors is {self.priors}; it must hold two to {len(_MARKERS)} distributions."
-            )
-        for setting in self.voters:
-            majority.CornerOracle(setting)
+    priors: Annotated[Several[str], MinLen(2), MaxLen(len(_MARKERS))] = (
+        PAPER_PRIOR,
+        DEFAULT,
+        "common-uniform:0.8,1",
+    )
 
     @property
     def voters(self) -> list[dpopt.Majority]:
         """The voters, the targets and the priors."""
         pmfs = tuple(map(majority.parse_prior, self.priors))
         return [
-            dpopt.Majority(k, self.epsilon, m, shift, max(m, 1.0) * shift, priors=pmfs)
-            for k, m, shift in cases("settings", self.settings, *_FORM)
+            dpopt.Majority(k, self.epsilon, m, shift, m * shift, priors=pmfs)
+            for k, m, shift in _CASES
         ]
 
     @property
@@ -73,23 +68,7 @@ def _named(prior: str) -> str:
     return f"for {pmf_words(prior)}"
 
 
-@experiment(
-    "majority-priors",
-    "DaRRM",
-    "Figure 9, further: regret under several priors",
-    "The regret of the noise function for one prior of the p_i under another, and the noise "
-    "function with the least largest regret. We chose the priors, K, m and epsilon.",
-    config=Config(),
-    mathematics=(
-        r"\text{error}_j(\gamma) = \sum_{l = (K+1)/2}^{K} c^{(j)}_l \left( 1 - \gamma(l) \right), "
-        r"\quad c^{(j)}_l = \frac{1}{2} \mathbb{E}_{p \sim j} \left[ \mathrm{sign} \left( \sum_i "
-        r"p_i - \frac{K}{2} \right) \left( \alpha_l(p) - \alpha_{K-l}(p) \right) \right],",
-        r"\text{regret}_j(\gamma) = \frac{\text{error}_j(\gamma) - \min_{\gamma'} "
-        r"\text{error}_j(\gamma')}{\text{error}_j(0)},",
-        r"\text{least regret: } \min_{\gamma} \max_j \, \text{regret}_j(\gamma), \quad "
-        r"\text{each minimum over the private } \gamma \text{ of algorithm 1.}",
-    ),
-)
+@experiment("majority-priors", config=Config())
 def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error and its regret under every distribution."""
     errors: list[Mapping[str, Cell]] = []
@@ -118,15 +97,8 @@ def run(config: Config) -> Outcome:
                         "lp_gap": design.gap,
                     }
                 )
-    tables = {
-        "errors": Table.of(
-            "Expected error of each noise function under each prior, the least error, the error of "
-            "a fair coin, and the regret: the error minus the least one, over the coin's.",
-            errors,
-        ),
-        "shapes": Table.of("The noise functions gamma(l), l = 0..K.", shapes),
-    }
-    return Outcome(tables, tuple(_findings(config, tables["errors"])))
+    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
+    return Outcome(tables)
 
 
 def _designs(
@@ -141,17 +113,7 @@ def _designs(
     }
 
 
-def _findings(config: Config, errors: Table) -> Iterator[str]:
-    for curve in (REGRET, *map(_named, config.priors)):
-        part = errors.select(curve=curve)
-        listed = ", ".join(
-            f"{max(part.select(K=k, m=m, Delta=shift).column('regret')):.3g}"
-            for k, m, shift in _cases(part)
-        )
-        yield f"Largest regret {curve}, by case of the table: {listed}."
-
-
-def _cases(errors: Table) -> list[tuple[Any, ...]]:
+def _settings(errors: Table) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys(zip(*map(errors.column, ("K", "m", "Delta")), strict=True)))
 
 
@@ -159,7 +121,7 @@ def _cases(errors: Table) -> list[tuple[Any, ...]]:
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each distribution."""
     errors = outcome.tables["errors"]
-    settings = _cases(errors)
+    settings = _settings(errors)
     pmfs = errors.distinct("pmf")
     columns = min(2 if len(pmfs) <= _FEW else 1, len(settings))
     figure, panels = drawing.panels(
@@ -172,13 +134,12 @@ def plot(outcome: Outcome) -> Figure:
     for axes, (k, m, shift) in zip(panels, settings, strict=True):
         part = errors.select(K=k, m=m, Delta=shift)
         more = rf", $\Delta$ = {shift:g}" if shift else ""
-        _draw(axes, part, pmfs, looks)
-        axes.set_title(f"$K$ = {k}, $m$ = {m:g}{more}")
-        axes.set_ylabel("regret (linear below .001)")
+        _draw(axes, part, looks)
+        axes.set(title=f"$K$ = {k}, $m$ = {m:g}{more}", ylabel="regret (linear below .001)")
     return drawing.finish(figure, panels)
 
 
-def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
+def _looks(curves: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     looks = {
         _named(DEFAULT): drawing.points("optimum"),
         PAPER: drawing.points("paper"),
@@ -190,24 +151,13 @@ def _looks(curves: list[str]) -> dict[str, dict[str, Any]]:
         curve: drawing.points("variant", marker=marker, markerfacecolor="white")
         for curve, marker in zip(others, _MARKERS, strict=False)
     }
-    return {curve: looks[curve] for curve in curves}
+    return {curve: (curve, looks[curve]) for curve in curves}
 
 
-def _draw(
-    axes: Axes, errors: Table, pmfs: list[str], looks: Mapping[str, Mapping[str, Any]]
-) -> None:
+def _draw(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, Any]]) -> None:
     """Draw the regrets on a logarithmic scale that is linear where they hardly matter."""
-    middle = (len(looks) - 1) / 2
-    for place, (curve, look) in enumerate(looks.items()):
-        values = [errors.select(curve=curve, pmf=pmf).column("regret")[0] for pmf in pmfs]
-        spots = [spot + (place - middle) * 0.8 / len(looks) for spot in range(len(pmfs))]
-        axes.plot(spots, values, **look, label=curve)
+    draw_groups(axes, errors, "pmf", "regret", looks)
     axes.set_yscale("symlog", linthresh=_SMALL, linscale=0.6)
     axes.set_ylim(-0.5 * _SMALL, 2.0 * max(_SMALL, *errors.column("regret")))
     axes.set_yticks([0.0, *(tick for tick in (1e-3, 1e-2, 0.1, 1.0) if tick < axes.get_ylim()[1])])
     axes.minorticks_off()
-    for spot in range(1, len(pmfs)):
-        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
-    axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
-    axes.set_xlim(-0.5, len(pmfs) - 0.5)
-    axes.grid(visible=False, axis="x")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,13 @@ from dpopt.privacy import Guarantee, general_composition
 from dpopt.table import Table as Kernel
 from dpopt.table import rounded
 from experiments import drawing
-from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
+from experiments.ensembles.pmfs import (
+    gaussian_wins,
+    gnmax_noise,
+    largest_within,
+    ranged_share,
+    rules_of,
+)
 from experiments.parameters import STRICT, Positive, Rising, Voters
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -96,45 +102,15 @@ class Config:
 
 @experiment(
     "majority-labels",
-    "DaRRM",
-    "Many labels at one budget",
-    "The error of each of k labels that spend one (epsilon, delta) together, each of votes that "
-    "may depend on the labels before. A design under a curve is certified for all k; beside it "
-    "are one label designed alone and added up in three ways, and for plain ballots GNMax and the "
-    "exponential mechanism.",
     config=Config(),
     quick=Config(labels=(1, 5, 10, 20, 50, 200), ballot_labels=(2, 8, 16, 40)),
-    mathematics=(
-        r"w_0(a, b) = \max(a - e^{\varepsilon} b, 0), \quad w_j(a, b) = \max_{(P, Q)} \sum_y "
-        r"w_{j - 1}(a P_y, b Q_y), \quad w_k(1, 1) \le \delta,",
-        r"\text{equal shares: } m \varepsilon_0 = \frac{\varepsilon}{k}, \qquad "
-        r"\text{GNMax: } \Delta_2 = \sqrt{2 k}.",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Design labels of private voters and of plain ballots for every number of labels."""
     voters = [row for k in track(config.labels) for row in _of_voters(config, k)]
     ballots = [row for k in track(config.ballot_labels) for row in _of_ballots(config, k)]
-    tables = {
-        "voters": Table.of(
-            f"Expected error of each of k labels of K = {config.voters} voters that are "
-            f"{config.epsilon:g}-DP; all labels together are ({config.total_epsilon:g}, "
-            f"{config.total_delta:g})-private. Under a curve: one design for all k, mu that of a "
-            "Gaussian curve. The next three: one label designed alone that is m epsilon-DP, with "
-            "the largest m that adaptive composition, general composition or m epsilon k allows.",
-            voters,
-        ),
-        "ballots": Table.of(
-            f"Mean regret of each of k labels of {config.ballots} plain ballots over "
-            f"{config.classes} classes, all counts equally likely; all labels together are "
-            f"({config.ballot_epsilon:g}, {config.ballot_delta:g})-private. Parameter: mu of a "
-            "Gaussian curve or epsilon of a pure one; sigma of GNMax; epsilon of one label. What "
-            "is composed exactly has the largest parameter whose labels adaptive composition shows "
-            "to be within the total; it is computed in floats, not certified.",
-            ballots,
-        ),
-    }
-    return Outcome(tables, tuple(_findings(tables)))
+    tables = {"voters": Table.of(voters), "ballots": Table.of(ballots)}
+    return Outcome(tables)
 
 
 def _of_voters(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
@@ -173,14 +149,8 @@ def general_allowance(config: Config, labels: int) -> float:
         one = Guarantee(m * config.epsilon)
         return general_composition(one, labels, config.total_delta).epsilon <= config.total_epsilon
 
-    low, high = 0.0, float(config.voters)
-    if within(high):
-        return high
-    # 50 halvings leave 1e-15 of K.
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return low
+    most = float(config.voters)
+    return most if within(most) else largest_within(within, 0.0, most)
 
 
 def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
@@ -235,14 +205,6 @@ def _largest(
     """Return the largest parameter, to 1e-3 of it, whose labels together are within the total.
 
     By adaptive composition of all neighbours: an upper bound of their delta is at most the total's.
-
-    Args:
-        table_at: the mechanism of one label, of which a larger parameter spends more.
-        setting: of its inputs.
-        labels: k.
-        total: of all labels together.
-        least: a parameter that is known to be within the total.
-        most: the largest that is tried.
     """
     cells = max(_LEAST_CELLS, math.ceil(_CELLS * math.sqrt(labels)))
 
@@ -263,49 +225,6 @@ def _largest(
         return least
     root = float(brentq(excess, low, high, xtol=_WIDTH / 2))
     return max(least, math.exp(root - _WIDTH / 2))
-
-
-def _findings(tables: dict[str, Table]) -> Iterator[str]:
-    voters, ballots = tables["voters"], tables["ballots"]
-    ours = voters.select(way=CURVE)
-    none = [row["labels"] for row in ours.records if row["error"] <= _NOTHING]
-    if none:
-        where = _where(none, ours.column("labels"))
-        yield f"Private voters: under a curve a label is the majority itself, no error, {where}."
-    for rival in (EXACT, GENERAL, EQUAL):
-        yield f"Private voters, {_beside(voters, 'error', rival)}"
-    for rival in (GNMAX, GNMAX_LABEL, EXPONENTIAL, EQUAL):
-        yield f"Plain ballots, {_beside(ballots, 'regret', rival)}"
-
-
-def _beside(table: Table, name: str, rival: str) -> str:
-    """Say where the design under a curve has less of a number than a rival, and where more."""
-    labels = table.select(way=CURVE).column("labels")
-    columns = (table.select(way=way).column(name) for way in (CURVE, rival))
-    pairs = dict(zip(labels, zip(*columns, strict=True), strict=True))
-    room = {k: max(_NOTHING, _SAME * max(pair)) for k, pair in pairs.items()}
-    less = [k for k, (ours, other) in pairs.items() if ours < other - room[k]]
-    more = [k for k, (ours, other) in pairs.items() if ours > other + room[k]]
-    said = []
-    for word, places in (("less", less), ("more", more)):
-        if places:
-            k = max(places, key=lambda k: abs(pairs[k][0] - pairs[k][1]))
-            beside = "{:.4g} against {:.4g}".format(*pairs[k])
-            at = f" at k = {k}" if len(places) > 1 else ""
-            said.append(f"{word} {_where(places, labels)} ({beside}{at})")
-    return f"{name} under a curve against {rival}: {', '.join(said) or 'the same at every k'}."
-
-
-def _where(places: Sequence[int], labels: Sequence[int]) -> str:
-    """Return which of the numbers of labels these are: "from k = 20 on"."""
-    first, last = places[0], places[-1]
-    if len(places) == len(labels):
-        return "at every k"
-    if len(places) > 1 and [k for k in labels if k >= first] == list(places):
-        return f"from k = {first} on"
-    if len(places) > 1 and [k for k in labels if k <= last] == list(places):
-        return f"up to k = {last}"
-    return f"at k = {', '.join(map(str, places))}"
 
 
 @run.figure

@@ -64,10 +64,6 @@ class Config:
     repeats: Annotated[int, Ge(2)] = 5
     seed: Seed = 1
 
-    def __post_init__(self) -> None:
-        for k in self.voters:
-            self.settings(k)
-
     def settings(self, voters: int) -> list[dpopt.Majority]:
         """Return the settings of one K."""
         return settings_within(voters, self.epsilon, self.allowance, self.voter_delta)
@@ -75,23 +71,9 @@ class Config:
 
 @experiment(
     "majority-objective",
-    "DaRRM",
-    "Algorithms 4 and 5, the sampled objective",
-    "The weights that the paper samples for its objective, at tau = 50 and T = 10,000 as "
-    "printed, and their closed form; also the loss of the optimum due to sampling. We chose K, m "
-    "and epsilon.",
-    published="tau = 50 points, T = 10,000 draws; no numbers.",
     config=Config(voters=(5, 11, 21, 35, 51), allowance=(1.0, 3.0, 5.0), repeats=20),
     quick=Config(),
     effort=("repeats", "seed"),
-    mathematics=(
-        r"-\frac{1}{2}\sum_{l=\frac{K+1}{2}}^{K}\gamma(l)\int_{1/2}^{1}\!\cdots\!\int_{1/2}^{1}"
-        r"(\alpha_l - \alpha_{K-l})\,dp_1\cdots dp_K",
-        r"2^K\int\!\cdots\!\int \alpha_l\,dp_1\cdots dp_K = \binom{K}{l}"
-        r"\left(\frac{3}{4}\right)^{l}\left(\frac{1}{4}\right)^{K-l}",
-        r"2^K P w = 2^K \binom{\tau+K-1}{K}\left(\frac{1}{2\tau}\right)^{K} K! = "
-        r"\prod_{i=0}^{K-1}\left(1+\frac{i}{\tau}\right)",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Sample the weights, and solve the program with each."""
@@ -112,26 +94,8 @@ def run(config: Config) -> Outcome:
         scales.append(_scale_record(k, config, exact, limit, five))
         for setting in config.settings(k):
             losses += _loss_records(setting, exact, five, config.seed)
-    tables = {
-        "weights": Table.of(
-            "Weight of gamma(l): in closed form, on the grid in the limit, and by algorithms 5 and "
-            "4 with their standard errors at T draws, in the mean of the runs, without the factor "
-            "P w of algorithm 5; and the largest relative error of a run of algorithm 5.",
-            weights,
-        ),
-        "scale": Table.of(
-            "What algorithm 5 returns, over the integral that it approximates: P w 2^K in exact "
-            "arithmetic, and the ratio of the sums of weights, of a run in the mean and in the "
-            "limit.",
-            scales,
-        ),
-        "losses": Table.of(
-            "The objective in closed form of the gamma designed with the weights of each run of "
-            "algorithm 5, and the optimum; both are proved private.",
-            losses,
-        ),
-    }
-    return Outcome(tables, tuple(_findings(tables)), tuple(_comparisons(tables)))
+    tables = {"weights": Table.of(weights), "scale": Table.of(scales), "losses": Table.of(losses)}
+    return Outcome(tables, tuple(_comparisons(tables)))
 
 
 def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Floats:
@@ -281,22 +245,6 @@ def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
         )
 
 
-def _findings(tables: Mapping[str, Table]) -> Iterator[str]:
-    weights = tables["weights"].records
-    worst = max(weights, key=lambda row: row["largest_error_5"])
-    bias = max(weights, key=lambda row: abs(row["grid_error"]))
-    yield (
-        "The integral needs no sampling: for independent p_i the mean of a Poisson binomial pmf is "
-        "Binomial(K, mean of p_i), here Binomial(K, 3/4)."
-    )
-    yield (
-        f"The largest relative error of a sampled weight is {short(worst['largest_error_5'])} (K = "
-        f"{worst['K']}, l = {worst['l']}); up to {short(abs(bias['grid_error']))} of it (K = "
-        f"{bias['K']}, l = {bias['l']}) is the grid's, whose mean lies below 3/4, and no number of "
-        "draws removes it."
-    )
-
-
 # Losses below the precision of a solution are drawn here.
 _LEAST = 1e-12
 
@@ -318,10 +266,8 @@ def plot(outcome: Outcome) -> Figure:
         panels[1].plot(share, [abs(x) for x in part.column("grid_error")], color=colours[k])
     panels[0].plot([], [], "o", color="black", mfc="none", label="algorithm 5, mean or worst run")
     panels[0].plot([], [], "-", color="black", label="closed form")
-    panels[0].set_title("weights")
-    panels[0].set_ylabel(r"weight of $\gamma(l)$")
-    panels[1].set_title("relative errors")
-    panels[1].set_ylabel("relative error")
+    panels[0].set(title="weights", ylabel=r"weight of $\gamma(l)$")
+    panels[1].set(title="relative errors", ylabel="relative error")
     for panel in panels[:2]:
         panel.set_xlabel("ones over voters $l / K$")
         panel.margins(0.08)

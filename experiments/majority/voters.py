@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -13,9 +13,58 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
+from dpopt._types import Vector
 from dpopt.privacy import Guarantee, general_composition
-from experiments.majority.words import whole
 from experiments.parameters import STRICT, Count, Seed, Several
+
+_ANY = Callable[[str], Any]
+
+
+def pmf_words(prior: str) -> str:
+    """Return how a distribution of the p_i is written: "U[0, 1]" for "uniform:0,1"."""
+    pmf = majority.parse_prior(prior)
+    if isinstance(pmf, majority.CommonPrior):
+        return f"{pmf_words(str(pmf.base))}, one p for all"
+    if isinstance(pmf, majority.UniformPrior):
+        parts = [f"[{_ends(pair)}]" for pair in pmf.intervals]
+        return "U" + " or ".join(parts)
+    if isinstance(pmf, majority.BetaPrior):
+        return f"Beta({_ends((pmf.a, pmf.b))})"
+    return f"p = {_ends(pmf.p)}"
+
+
+def under(prior: str) -> str:
+    """Return "p ~ U[0, 1]" for the axis of a figure, or "p = .5"."""
+    words = pmf_words(prior)
+    return rf"$p$ = {words[4:]}" if words.startswith("p = ") else rf"$p \sim$ {words}"
+
+
+def _ends(values: Sequence[float]) -> str:
+    return ", ".join(decimal(value) for value in values)
+
+
+def decimal(value: float) -> str:
+    """Return a number without the zero before its point."""
+    text = f"{value:g}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def whole(value: float) -> float:
+    """Return a whole number as an integer, so that tables and panels show 3 and not 3.0."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def harmonic(voters: int) -> Vector:
+    """Return gamma(l) = 1 / |2 l - K| on 0..K, which is epsilon-DP at m = 1."""
+    return 1.0 / np.abs(2.0 * np.arange(voters + 1) - voters)
+
+
+def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:
+    """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
+    grown, r = float(np.exp(whole.epsilon)), setting.ratio
+    loss = 2.0 * (grown - r + (1.0 + r) * whole.delta) / (grown + 1.0) + r - 1.0
+    return setting.budget / loss if loss > 0.0 else float("inf")
+
 
 CURVES = {
     "mean": ("LP, expected error", "optimum"),
@@ -54,14 +103,7 @@ class Target:
 def settings_within(
     voters: int, epsilon: float, allowances: Sequence[float], voter_delta: float
 ) -> list[dpopt.Majority]:
-    """Return the settings of one K with each m up to it, delta = m Delta.
-
-    Args:
-        voters: K.
-        epsilon: of each voter, in nats.
-        allowances: each m; if all are above K, the first of them is refused.
-        voter_delta: Delta, of each voter.
-    """
+    """Return the settings of one K with each m up to it, delta = m Delta."""
     shift = voter_delta
     return [
         dpopt.Majority(voters, epsilon, m, shift, m * shift)
@@ -97,19 +139,6 @@ class Voters(ABC):
     seed: Seed = 2
 
     def __post_init__(self) -> None:
-        pmf = majority.parse_prior(self.prior)
-        for target in self.targets:
-            # The settings refuse what is out of range, and priors of another number of voters.
-            setting = self.setting(target)
-            majority.CornerOracle(setting)
-            if isinstance(pmf, majority.PointPrior):
-                majority.expected_error_weights(setting.voters, pmf)
-        for curve in self.drawn:
-            if curve in _SAMPLERS and min(target.sample for target in self.targets) < 1:
-                raise ParameterError(
-                    f"allowance is {min(target.allowance for target in self.targets):g}; it must "
-                    f"be at least 1 for the curve {curve!r}, which draws that many voters."
-                )
         if "double" in self.drawn and self.voter_delta > 0.0:
             raise ParameterError(
                 f"voter_delta is {self.voter_delta:g}; it must be 0 for the curve "
@@ -185,13 +214,6 @@ class Composed(Voters):
 
     samples: Several[Count]
     slack: float
-
-    def __post_init__(self) -> None:
-        if max(self.samples) > self.voters:
-            raise ParameterError(
-                f"samples is {self.samples}; it must hold numbers in 1..{self.voters}."
-            )
-        super().__post_init__()
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -1,4 +1,4 @@
-"""How much noise a count needs: the best noise on all integers beside the noise in use."""
+"""How much noise a count needs, or several counts at one budget: the best noise and that in use."""
 
 from __future__ import annotations
 
@@ -19,15 +19,8 @@ from dpopt import Noise
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import short
 
-PAPER = "Noise on the integers"
 BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
-PROGRAM = (
-    r"\min_p \; \sum_x c(|x|)\, p(x), \quad \sum_x \max(0,\, p(x) - e^\varepsilon p(x + d))"
-    r" \le \delta, \quad d = 1, \dots, D",
-)
-
 Vector = npt.NDArray[np.float64]
 Epsilon = Annotated[float, Ge(0.05), Le(10.0)]
 Sensitivity = Annotated[int, Ge(1), Le(20)]
@@ -53,14 +46,8 @@ class Config:
 
 @experiment(
     "noise-table",
-    PAPER,
-    "Noise for a count",
-    "The least mean error of additive noise on all integers, with a bound that holds for all "
-    "noise, and the errors of discrete Laplace noise and of discrete Gaussian noise with the least "
-    "scale that is private.",
     config=Config(),
     quick=Config(sensitivities=(1, 3), epsilons=(0.3, 1.0, 3.0), deltas=(0.0, 1e-3)),
-    mathematics=PROGRAM,
 )
 def run(config: Config) -> Outcome:
     """Design the best noise for every sensitivity, epsilon and delta, and evaluate the others."""
@@ -85,10 +72,8 @@ def run(config: Config) -> Outcome:
             }
             for name, error in errors.items()
         ]
-    table = Table.of(
-        f"Mean {config.loss} error; no noise on the integers is below the bound.", records
-    )
-    return Outcome({"errors": table}, tuple(_findings(table)))
+    table = Table.of(records)
+    return Outcome({"errors": table})
 
 
 def laplace_error(sensitivity: int, epsilon: float, power: int) -> float:
@@ -122,24 +107,6 @@ def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -
     return float(np.abs(x) ** power @ p)
 
 
-def _findings(table: Table) -> list[str]:
-    sentences = []
-    for name in (LAPLACE, GAUSSIAN):
-        rows = table.select(noise=name).records
-        if rows:
-            least, most = (pick(rows, key=lambda row: row["over_best"]) for pick in (min, max))
-            sentences.append(
-                f"{name} has {short(least['over_best'])} (sensitivity {least['sensitivity']}, "
-                f"epsilon {least['epsilon']:g}) to {short(most['over_best'])} times (sensitivity "
-                f"{most['sensitivity']}, epsilon {most['epsilon']:g}) the least error."
-            )
-    gap = max(
-        (row["error"] - row["bound"]) / row["error"] for row in table.select(noise=BEST).records
-    )
-    sentences.append(f"Best noise is within {gap:.0e} of a bound for all noise, of its error.")
-    return sentences
-
-
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the error of each noise over the least one, a panel for each sensitivity."""
@@ -157,12 +124,67 @@ def plot(outcome: Outcome) -> Figure:
             rows = table.select(sensitivity=sensitivity, noise=name, delta=delta)
             label = rf"{name}, $\delta = {delta:g}$"
             axes.plot(rows.column("epsilon"), rows.column("over_best"), label=label, **looks[place])
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         for scale in (axes.xaxis, axes.yaxis):
             scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             scale.set_major_formatter("{x:g}")
             scale.set_minor_locator(NullLocator())
-        axes.set_ylim(0.9, 1.2 * max(table.column("over_best")))
-        axes.set_title(f"$D = {sensitivity}$")
+        axes.set(ylim=(0.9, 1.2 * max(table.column("over_best"))), title=f"$D = {sensitivity}$")
     return drawing.finish(figure, panels, "1 is the best noise on all integers")
+
+
+NAMES = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace", "found": "found by search"}
+
+Total = Annotated[float, Ge(0.1), Le(10.0)]
+Releases = Annotated[int, Ge(2), Le(200)]
+TotalDelta = Annotated[float, Ge(1e-9), Le(1e-2)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class SeveralConfig:
+    """How many counts, and the guarantee of all of them together.
+
+    Attributes:
+        releases: numbers of counts k, from 2 to 200.
+        epsilon: of all together, in nats, from 0.1 to 10.
+        delta: likewise, from 1e-9 to 1e-2.
+    """
+
+    releases: Several[Releases] = (2, 4, 8, 16, 32)
+    epsilon: Total = 4.0
+    delta: TotalDelta = 1e-6
+
+
+@experiment("noise-releases", config=SeveralConfig(), quick=SeveralConfig(releases=(4, 8, 16)))
+def releases(config: SeveralConfig) -> Outcome:
+    """Design noise for each number of counts, and state the variance of every candidate."""
+    records: list[dict[str, Cell]] = []
+    for count in track(config.releases):
+        design = dpopt.design(Noise(1, config.epsilon, config.delta, "squared", count))
+        records += [
+            {
+                "releases": count,
+                "noise": name,
+                "variance": getattr(design, key),
+                "over_found": getattr(design, key) / design.found,
+            }
+            for key, name in NAMES.items()
+        ]
+    table = Table.of(records)
+    return Outcome({"variances": table})
+
+
+@releases.figure
+def plot_releases(outcome: Outcome) -> Figure:
+    """Draw the variance of each candidate over that of the one found."""
+    table = outcome.tables["variances"]
+    figure, panels = drawing.panels(1, 1, "number of counts $k$", "variance over that found")
+    (axes,) = panels
+    looks = drawing.curves(range(len(NAMES)))
+    for place, name in enumerate(NAMES.values()):
+        rows = table.select(noise=name)
+        axes.plot(rows.column("releases"), rows.column("over_found"), label=name, **looks[place])
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(bottom=0.95)
+    return drawing.finish(figure, panels)

@@ -15,15 +15,9 @@ from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategorie
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
 from experiments.parameters import STRICT, Count, Seed, Several
-from experiments.public_prior.common import (
-    PAPER,
-    Epsilon,
-    distances,
-    draw_points,
-    scratch,
-)
+from experiments.public_prior.common import Epsilon, distances, draw_points, scratch
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import not_comparable, numbers, short
+from experiments.verdicts import not_comparable, numbers
 
 _PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
 
@@ -83,24 +77,9 @@ class Config:
 
 @experiment(
     "prior-figures-3-6-11",
-    PAPER,
-    "Figures 3 and 6 to 11",
-    "Largest total variation over the users of each attribute and subcategory, epsilon = "
-    "8, 12 and 16: p is a user's clicks over the 100 sites with the most clicks, q the average of "
-    "the users' pmfs. The data are generated in Avazu's format unless the configuration names "
-    "the file of a download.",
-    published="on Avazu, all cases: Algorithm 1 wins 90.5 % with a mean improvement of 0.46, and "
-    "loses the others by 0.009",
     config=Config(rows=6_000_000),
     quick=Config(minimum_users=60),
     effort=("path", "rows", "seed"),
-    mathematics=(
-        r"p_u(x) = \frac{c_u(x)}{\sum_y c_u(y)}, \quad q(x) = \frac{1}{U} \sum_{u=1}^U p_u(x)",
-        r"\max_u \mathrm{TV}(p_u, p_u K), \quad"
-        r" \max_u \inf_{\hat p \in \mathcal{M}_{\varepsilon, q}} \mathrm{TV}(p_u, \hat p)",
-        r"\mathcal{M}_{\varepsilon, q} = \left\{ \hat p : e^{-\varepsilon/2} q(x) \leq \hat p(x)"
-        r" \leq e^{\varepsilon/2} q(x) \text{ for all } x \right\}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Measure the largest distance of each method in each subcategory."""
@@ -116,21 +95,12 @@ def run(config: Config) -> Outcome:
         )
         rows += [record for group in groups for record in _records(group, config)]
     source = _source(config)
-    tables = {
-        "summary": Table.of(
-            "Algorithm 1 against the KL mollifier: share of the cases it wins, mean improvement of "
-            "the largest TV where it wins, mean loss where it does not; and as published on Avazu.",
-            _summary(config, rows),
-        ),
-    }
+    tables = {"summary": Table.of(_summary(config, rows))}
     if rows:
-        tables["cases"] = Table.of(
-            f"Largest and mean total variation over the users of each subcategory, {source}.", rows
-        )
+        tables["cases"] = Table.of(rows)
     generated = config.path is None
     return Outcome(
         tables,
-        tuple(_findings(config, clicks, tables)),
         of_avazu(tables["summary"], other=_other(config, clicks)),
         data="generated data in the format of Avazu" if generated else source,
         generated=generated,
@@ -203,31 +173,8 @@ def _compared(rows: list[dict[str, Any]]) -> dict[str, Cell]:
     }
 
 
-def _findings(config: Config, clicks: Clicks, tables: dict[str, Table]) -> list[str]:
-    found = [f"{clicks.rows} rows, {clicks.frame.height} clicks."]
-    if config.path is None:
-        found.append("The data are generated: no number here is one of Avazu.")
-    for row in tables["summary"].records[:-1]:
-        if not row["cases"]:
-            found.append(f"Epsilon {row['epsilon']}: no subcategory has enough users.")
-            continue
-        words = [f"{row['cases']} cases, Algorithm 1 wins {100 * row['wins']:.1f} %"]
-        words += [
-            f"mean {name} {short(row[name])}"
-            for name in ("improvement", "loss")
-            if row[name] is not None
-        ]
-        found.append(f"Epsilon {row['epsilon']}: {', '.join(words)}.")
-    return found
-
-
 def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:
-    """Compare the shares and means of section 5.3 on the paper's data.
-
-    Args:
-        summary: "summary" of the run.
-        other: what of the data or of the thresholds is not the paper's; None if all is.
-    """
+    """Compare the shares and means of section 5.3 on the paper's data."""
     whole = next(row for row in summary.records if row["epsilon"] == "all")
     words = {
         "wins": "Algorithm 1 has the lower largest TV in this share of the cases",
@@ -267,8 +214,7 @@ def plot(outcome: Outcome) -> Figure:
     panels = list(grid[0])
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _draw(axes, table.select(epsilon=epsilon))
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-        axes.set_xlabel("largest total variation")
+        axes.set(title=rf"$\varepsilon = {epsilon:g}$", xlabel="largest total variation")
     _name_rows(panels, names)
     return drawing.finish(figure, panels)
 

@@ -6,21 +6,16 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from experiments.data.images import DIGITS, NAME, SIDES, load_ink
+from experiments.data.groups import DIGITS, NAME, load_ink
 from experiments.parameters import STRICT, Several
-from experiments.public_prior.common import OUTPERFORMS, PAPER, Epsilon
-from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
+from experiments.public_prior.common import OUTPERFORMS, Epsilon, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
 
-
-def _side(side: int) -> int:
-    if side not in SIDES:
-        raise ValueError(f"be one of {', '.join(map(str, SIDES))}")
-    return side
+# Categories are 4 x 4 cells of an image.
+_SIDE = 4
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -29,40 +24,23 @@ class Config:
 
     Attributes:
         epsilon: one or more, in nats; a panel for each.
-        side: the categories are side x side cells of an image; 1, 2, 4 or 8.
         digits: the groups of users, among 0..9.
         prior: of a group: "total" of its ink, or "average" of its images' pmfs.
     """
 
     epsilon: Several[Epsilon] = (4.0,)
-    side: Annotated[int, AfterValidator(_side)] = 4
     digits: Several[Annotated[int, Ge(0), Le(9)]] = DIGITS
     prior: Literal["total", "average"] = "total"
 
 
-@experiment(
-    "prior-digits",
-    PAPER,
-    "Figure 4's shape on digits",
-    "Largest total variation over the images of each digit, epsilon = 4: p is where the "
-    "ink of an image lies, over 4 x 4 cells, q the same over all images of the digit. The data "
-    "come with scikit-learn; the paper has MovieLens 1M.",
-    config=Config(epsilon=(2.0, 4.0, 8.0)),
-    quick=Config(),
-    mathematics=MATHEMATICS,
-)
+@experiment("prior-digits", config=Config(epsilon=(2.0, 4.0, 8.0)), quick=Config())
 def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
-    groups = load_ink(config.side, config.digits)
+    groups = load_ink(_SIDE, config.digits)
     rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
-    table = Table.of(
-        f"Total variation between images' pmfs of ink and their sampling pmfs, {NAME}: largest and "
-        "mean over the images of each digit, with the least worst case over all p.",
-        rows,
-    )
-    findings = seen(table, "digits")
+    table = Table.of(rows)
     compared = (of_bound(table, "digit"), of_sampler(table))
-    return Outcome({"distances": table}, tuple(findings), compared, data=NAME)
+    return Outcome({"distances": table}, compared, data=NAME)
 
 
 def of_sampler(table: Table) -> Comparison:

@@ -12,21 +12,14 @@ from pydantic.dataclasses import dataclass
 from dpopt import public_prior
 from experiments import drawing, style
 from experiments.parameters import STRICT, Probability
-from experiments.public_prior.common import (
-    PAPER,
-    Epsilon,
-    distances,
-)
+from experiments.public_prior.common import Epsilon, distances
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
 
 # Decimals of what Example 1 prints for each prior.
 _DIGITS = {"public": 2, "uniform": 1}
 
-_PRIORS = {
-    "public": ("public prior", "paper", 0.03),
-    "uniform": ("uniform prior", "noise", 0.1),
-}
+_PRIORS = {"public": ("public prior", "paper", 0.03), "uniform": ("uniform prior", "noise", 0.1)}
 """Label, role, and what the paper prints as Gamma_TV."""
 
 
@@ -57,25 +50,7 @@ class Config:
         return {"public": np.array([self.public, 1 - self.public]), "uniform": np.full(2, 0.5)}
 
 
-@experiment(
-    "prior-example-1",
-    PAPER,
-    "Example 1",
-    "Two sites, epsilon = 2, a public click rate of 1 % on site A and a user's of 5 %: "
-    "the realised distance and the worst case, with the public prior and with the uniform one.",
-    published="Gamma_TV = 0.03 with the public prior, 0.1 with the uniform one",
-    config=Config(),
-    effort=("points",),
-    mathematics=(
-        r"q = (\alpha, 1 - \alpha), \quad \alpha \leq \frac{1}{2}, \quad"
-        r" K = \frac{1}{e^{\varepsilon} \alpha + 1 - \alpha} \begin{pmatrix}"
-        r" e^{\varepsilon} \alpha & 1 - \alpha \\ \alpha & (e^{\varepsilon} - 1) \alpha"
-        r" + 1 - \alpha \end{pmatrix}",
-        r"\mathrm{TV}(p, p K) = \frac{|p_1 - \alpha|}{e^{\varepsilon} \alpha + 1 - \alpha} \leq"
-        r" \Gamma_{\mathrm{TV}}(q, \varepsilon)"
-        r" = \frac{1 - \alpha}{e^{\varepsilon} \alpha + 1 - \alpha}",
-    ),
-)
+@experiment("prior-example-1", config=Config(), effort=("points",))
 def run(config: Config) -> Outcome:
     """Compute the realised distance and the worst case under both priors."""
     rates = np.linspace(0.0, 1.0, config.points)
@@ -97,35 +72,14 @@ def run(config: Config) -> Outcome:
             {"prior": name, "rate": float(rate), "tv": value}
             for rate, value in zip(rates, values, strict=True)
         ]
-    tables = {
-        "numbers": Table.of(
-            "TV(p, pK) of the user, and Gamma_TV, the worst case over users.", numbers
-        ),
-        "curves": Table.of("TV(p, pK) for each click rate p on site A.", curves),
-    }
+    tables = {"numbers": Table.of(numbers), "curves": Table.of(curves)}
     compared = of_example(tables["numbers"], own=config.printed)
-    return Outcome(tables, tuple(_findings(config, tables["numbers"])), compared)
+    return Outcome(tables, compared)
 
 
 def _realised(prior: np.ndarray, rates: np.ndarray, epsilon: float) -> list[float]:
     pmfs = np.column_stack([rates, 1 - rates])
     return distances("minimax", prior, pmfs, epsilon).tolist()
-
-
-def _findings(config: Config, numbers: Table) -> list[str]:
-    found = [
-        f"{_PRIORS[row['prior']][0].capitalize()}: printed for the paper's example "
-        f"{row['printed']}; TV(p, pK) is {short(row['realised'])}, Gamma_TV "
-        f"{row['worst_case']:.4f}."
-        for row in numbers.records
-    ]
-    cut = all(str(row["realised"]).startswith(str(row["printed"])) for row in numbers.records)
-    if config.printed and cut:
-        found.append(
-            "What the paper prints as Gamma_TV is the distance realised for this user, cut off "
-            "after the last printed digit."
-        )
-    return found
 
 
 def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:

@@ -14,8 +14,7 @@ from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import STRICT, Count, Seed, Several, Some
-from experiments.public_prior.common import PAPER, Epsilon, scratch
-from experiments.public_prior.grouped import MATHEMATICS, drawn, measured, of_bound, seen
+from experiments.public_prior.common import Epsilon, drawn, measured, of_bound, scratch
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
@@ -60,16 +59,9 @@ class Config:
 
 @experiment(
     "prior-figure-4",
-    PAPER,
-    "Figure 4",
-    "Largest total variation over the users of each age group, epsilon = 4: p is a user's "
-    "ratings summed by primary genre, q the same over the age group. The data are generated in "
-    "the format of MovieLens 1M unless the configuration names the folder of a download.",
-    published="on MovieLens 1M, ages 18-24: 0.62 with the mollifier, below 0.3 with Algorithm 1",
     config=Config(users=6040, movies=3883),
     quick=Config(),
     effort=("path", "users", "movies", "seed"),
-    mathematics=MATHEMATICS,
 )
 def run(config: Config) -> Outcome:
     """Measure every method on the users of every age group."""
@@ -82,17 +74,10 @@ def run(config: Config) -> Outcome:
     users = sum(group.users for group in every)
     source = _source(config, users)
     rows = measured(groups, config.prior, config.epsilon, source, "age")
-    table = Table.of(
-        f"Total variation between users' pmfs and their sampling pmfs, {source}: largest and mean "
-        "over each age group, with the least worst case over all p.",
-        rows,
-    )
+    table = Table.of(rows)
     generated = config.path is None
-    findings = ["The data are generated: no number here is one of MovieLens."] if generated else []
-    findings += seen(table, "age groups")
     return Outcome(
         {"distances": table},
-        tuple(findings),
         of_movielens(table, other=_other(config, users)),
         data="generated data in the format of MovieLens 1M" if generated else source,
         generated=generated,
@@ -132,12 +117,7 @@ def _every_group(config: Config) -> tuple[UserGroup, ...]:
 
 
 def of_movielens(table: Table, *, other: str | None) -> tuple[Comparison, ...]:
-    """Compare the worst case with theorem 1, and on the paper's data with Figure 4.
-
-    Args:
-        table: "distances" of the run.
-        other: what of the data or of the parameters is not the paper's; None if all is.
-    """
+    """Compare the worst case with theorem 1, and on the paper's data with Figure 4."""
     found = of_bound(table, "age")
     epsilons = table.column("epsilon")
     shown = _EPSILON if _EPSILON in epsilons else epsilons[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Annotated, Any, Literal, cast
@@ -20,9 +20,8 @@ from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Seed, Several
-from experiments.public_prior.common import PAPER
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import observed, short, statement
+from experiments.verdicts import judged, observed, short
 
 PRIORS = ("uniform", "random", "skewed", "tiny")
 _TINY = 1e-12
@@ -31,8 +30,8 @@ _SKEWED = 40
 # Tolerances of the optimum and of its dual bound. If e^-epsilon is small, the reduced costs are
 # less accurate than the optimum.
 _TOLERANCE, _PROVED = 1e-9, 1e-6
-# The largest epsilon of a program, and its most categories for an experiment.
-_MOST_EPSILON, _MOST_CATEGORIES = 16.0, 100
+# The largest epsilon of a program, its most categories for an experiment, and in fractions.
+_MOST_EPSILON, _MOST_CATEGORIES, _MOST_EXACT = 16.0, 100, 16
 # Where a difference of 0 is drawn on a logarithmic axis.
 _FLOOR = 1e-17
 _NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny mass"}
@@ -52,7 +51,6 @@ class Config:
         second: another one, such as "cvxpy:CLARABEL", an interior-point method, for the settings
             with the fewest categories; none to omit it.
         second_categories: the most categories for this solver.
-        exact_categories: the most categories for Algorithm 1 in fractions.
         pmfs: number of users' pmfs drawn for lemma 1, in each setting.
         points: of the curves of Gamma_TV, at least 2.
         seed: of the random priors and pmfs.
@@ -64,7 +62,6 @@ class Config:
     backend: str = "highs"
     second: str | None = "cvxpy:CLARABEL"
     second_categories: Count = 4
-    exact_categories: Count = 16
     pmfs: Count = 200
     points: Annotated[int, Ge(2)] = 41
     seed: Seed = 5
@@ -90,12 +87,6 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
 
 @experiment(
     "prior-program",
-    PAPER,
-    "Algorithm 1 and its program",
-    "Algorithm 1 is the optimum of the total-variation program: values, dual bounds and "
-    "kernels of both over categories, priors and epsilons; row sums, invariance and privacy of "
-    "Algorithm 1 in exact arithmetic. The dotted line is the tolerance of the verdicts. How long "
-    "both take is in benchmarks prior-kernel and kernel-program.",
     config=Config(
         categories=(2, 3, 4, 8, 16, 32),
         epsilon=(0.1, 0.5, 1.0, 2.0, 4.0, 8.0),
@@ -104,17 +95,7 @@ def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray
         points=101,
     ),
     quick=Config(),
-    effort=("second", "second_categories", "exact_categories", "pmfs", "points", "seed"),
-    mathematics=(
-        r"\Gamma_{\mathrm{TV}}(q, \varepsilon) = \min_{K, t} \; t \quad \text{subject to} \quad"
-        r" 1 - K_{ii} \leq t, \quad \sum_j K_{ij} = 1, \quad \sum_i q_i K_{ij} = q_j, \quad"
-        r" 0 \leq K_{ij} \leq e^{\varepsilon} K_{i'j}",
-        r"\Gamma_f(q, \varepsilon) = (1 - x) f(0) + x f(1/x), \quad"
-        r" x = \frac{e^{\varepsilon} q_{\min}}{e^{\varepsilon} q_{\min} + 1 - q_{\min}}",
-        r"K_{11} = \frac{e^{\varepsilon} q_1}{d}, \quad K_{i1} = \frac{q_1}{d}, \quad"
-        r" K_{1j} = \frac{q_j}{d}, \quad K_{2..n, 2..n} = \left( 1 - \frac{q_1}{d} \right)"
-        r" K_{\bar q, \varepsilon}, \quad d = e^{\varepsilon} q_1 + 1 - q_1",
-    ),
+    effort=("second", "second_categories", "pmfs", "points", "seed"),
 )
 def run(config: Config) -> Outcome:
     """Solve every setting, and run Algorithm 1 on it in floats, in integers and in fractions."""
@@ -128,17 +109,8 @@ def run(config: Config) -> Outcome:
             rows += [_record(config, kind, prior, epsilon, pmfs) for epsilon in config.epsilon]
             if categories == max(config.categories):
                 curves += _curve(config, kind, prior)
-    tables = {
-        "settings": Table.of(
-            "Each setting: Gamma_TV of corollary 1, the optimum of the program, its bound from the "
-            "dual vector, and Algorithm 1; blank where it was not computed.",
-            rows,
-        ),
-        "curves": Table.of("Gamma_TV at the most categories, against epsilon.", curves),
-    }
-    return Outcome(
-        tables, tuple(_findings(config, tables["settings"])), of_program(tables["settings"])
-    )
+    tables = {"settings": Table.of(rows), "curves": Table.of(curves)}
+    return Outcome(tables, of_program(tables["settings"]))
 
 
 def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]]:
@@ -188,7 +160,7 @@ def _record(
     record |= _divergences(kernel, prior, epsilon, pmfs)
     record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
     record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
-    exact = prior.size <= config.exact_categories
+    exact = prior.size <= _MOST_EXACT
     ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 
@@ -207,11 +179,7 @@ def _divergences(
         over = max(over, float(np.max(divergence(pmfs, pmfs @ kernel))) / worst - 1)
     twice = 2 * total_variation(pmfs, np.broadcast_to(prior, pmfs.shape))
     beyond = total_variation(pmfs, pmfs @ kernel) - twice
-    return {
-        "missed": missed,
-        "over_point_masses": over,
-        "over_triangle": float(np.max(beyond)),
-    }
+    return {"missed": missed, "over_point_masses": over, "over_triangle": float(np.max(beyond))}
 
 
 def _chi_square(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -259,12 +227,7 @@ def _in_fractions(prior: np.ndarray, ratio: Fraction) -> dict[str, Cell]:
 
 
 def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[Fraction]]:
-    """Return Algorithm 1 as the paper prints it, by recursion, in fractions.
-
-    Args:
-        masses: q in ascending order, n >= 2, summing to 1.
-        ratio: replaces e^epsilon.
-    """
+    """Return Algorithm 1 as the paper prints it, by recursion, in fractions."""
     first, n = masses[0], len(masses)
     d = ratio * first + 1 - first
     if n == 2:
@@ -279,157 +242,103 @@ def printed_algorithm(masses: Sequence[Fraction], ratio: Fraction) -> list[list[
     ]
 
 
-def _findings(config: Config, table: Table) -> list[str]:
-    rows, found = table.records, []
-    second = [abs(row["second"] - row["gamma"]) for row in rows if row["second"] is not None]
-    if second:
-        found.append(
-            f"{config.second} is within {max(second):.1e} of Gamma_TV in {len(second)} settings."
-        )
-    unlike = [row for row in rows if row["kernels_apart"] > _TOLERANCE]
-    if unlike:
-        far = max(unlike, key=lambda row: row["kernels_apart"])
-        found.append(
-            f"The optimal kernel is not unique: in {len(unlike)} of {len(rows)} settings the "
-            f"program has another one than Algorithm 1, {short(far['kernels_apart'])} apart in an "
-            f"entry at n = {far['categories']}, {far['prior']} prior, epsilon = {far['epsilon']:g}."
-        )
-    drift = max(row["drift"] for row in rows)
-    found.append(
-        "The integers that are drawn from are proved private in every setting; qK is within "
-        f"{drift:.1e} of q in total variation."
-    )
-    return found
+_WITHIN = f"double precision, up to {_TOLERANCE:g}"
+_DRAWN = "p drawn from Dirichlet(1/2), double precision"
+_FRACTIONS = "fractions, with a rational bound in place of e^epsilon"
+_ONLY = " (its kernel is the only one: that of the program is the same)"
+# By the place in the paper: the claim, the number of a row that may be the tolerance at most, and
+# the certificate. A row without the number has another prior, or too many categories.
+_STATEMENTS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any], str]] = {
+    "corollary 1": (
+        "Gamma_TV = (1 - q_min) / (e^epsilon q_min + 1 - q_min)",
+        lambda row: abs(row["optimum"] - row["gamma"]),
+        f"optima of programs over all kernels, up to {_TOLERANCE:g}",
+    ),
+    "proposition 2": (
+        "No epsilon-LDP kernel with qK = q has a smaller worst case than Gamma_f",
+        # For total variation, by the dual vector.
+        lambda row: _TOLERANCE / _PROVED * (row["gamma"] - row["bound"]),
+        f"weak duality, recomputed from the dual vector, up to {_PROVED:g}",
+    ),
+    "theorem 2": (
+        "Algorithm 1 has the least worst case",
+        lambda row: row["missed"],
+        "its worst point mass has Gamma_f for total variation, KL and chi-square; " + _WITHIN,
+    ),
+    "lemma 1": (
+        "sup_p D_f(p || pK) is attained at a point mass",
+        lambda row: row["over_point_masses"],
+        _DRAWN,
+    ),
+    "lemma 3": (
+        "K_ii <= e^epsilon q_i / (e^epsilon q_i + 1 - q_i)",
+        lambda row: row["over_lemma_3"],
+        f"kernels of the programs, up to {_TOLERANCE:g}",
+    ),
+    "section 3, triangle": ("TV(p, pK) <= 2 TV(p, q)", lambda row: row["over_triangle"], _DRAWN),
+    "proposition 3": (
+        "Algorithm 1 is epsilon-LDP with qK = q",
+        lambda row: _missing(row, _EXACT[:3]),
+        _FRACTIONS,
+    ),
+    "proposition 4": (
+        "Algorithm 1 attains the bound of proposition 2",
+        lambda row: _missing(row, _EXACT[3:]),
+        _FRACTIONS,
+    ),
+    "proposition 1": (
+        "Two categories have the optimal mechanism of equation 7" + _ONLY,
+        lambda row: row["binary_apart"],
+        _WITHIN,
+    ),
+    "corollary 2": (
+        "For the uniform prior n-ary randomised response is optimal" + _ONLY,
+        lambda row: row["response_apart"],
+        _WITHIN,
+    ),
+}
+
+
+def _missing(row: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """Return how many of some columns are false; None if they were not computed."""
+    return None if row[names[0]] is None else sum(not row[name] for name in names)
 
 
 def of_program(table: Table) -> tuple[Comparison, ...]:
-    """Compare the statements of section 3 and appendix A with every setting."""
-    rows = table.records
-    many = f"{len(rows)} settings"
-    apart = max(abs(row["optimum"] - row["gamma"]) for row in rows)
-    short_of = max(row["gamma"] - row["bound"] for row in rows)
-    missed = max(row["missed"] for row in rows)
-    beyond = max(row["over_point_masses"] for row in rows)
-    over = max(row["over_lemma_3"] for row in rows)
-    far = max(row["over_triangle"] for row in rows)
-    found = [
-        statement(
-            "Gamma_TV = (1 - q_min) / (e^epsilon q_min + 1 - q_min) (corollary 1).",
-            f"The optimum of the program differs by at most {apart:.1e} in {many}.",
-            f"optima of programs over all kernels, up to {_TOLERANCE:g}",
-            holds=apart <= _TOLERANCE,
-            name="corollary 1",
-        ),
-        statement(
-            "No epsilon-LDP kernel with qK = q has a smaller worst case than Gamma_f "
-            "(proposition 2).",
-            f"For total variation: dual vectors prove it up to {short_of:.1e} in {many}.",
-            f"weak duality, recomputed from the dual vector, up to {_PROVED:g}",
-            holds=short_of <= _PROVED,
-            name="proposition 2",
-        ),
-        statement(
-            "Algorithm 1 has the least worst case (theorem 2).",
-            "Its worst point mass has Gamma_f for total variation, KL and chi-square: relative "
-            f"error at most {missed:.1e} in {many}.",
-            "double precision",
-            holds=missed <= _TOLERANCE,
-            name="theorem 2",
-        ),
-        statement(
-            "sup_p D_f(p || pK) is attained at a point mass (lemma 1).",
-            "No drawn p has a larger total variation, KL or chi-square; the largest is "
-            f"{1 + beyond:.3f} times it.",
-            "p drawn from Dirichlet(1/2), double precision",
-            holds=beyond <= _TOLERANCE,
-            name="lemma 1",
-        ),
-        statement(
-            "K_ii <= e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (lemma 3).",
-            f"The programs' own kernels exceed it by at most {max(over, 0.0):.1e} in {many}.",
-            f"kernels of the programs, up to {_TOLERANCE:g}",
-            holds=over <= _TOLERANCE,
-            name="lemma 3",
-        ),
-        statement(
-            "TV(p, pK) <= 2 TV(p, q) (section 3).",
-            f"No drawn distribution exceeds it; the nearest is {-far:.3g} below.",
-            "p drawn from Dirichlet(1/2), double precision",
-            holds=far <= _TOLERANCE,
-            name="section 3, triangle",
-        ),
-    ]
-    return (*found, *_of_exact(rows), *_of_special(rows))
-
-
-def _of_exact(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
-    """Compare propositions 3 and 4, where Algorithm 1 was run in fractions."""
-    exact = [row for row in rows if row["sums_exact"] is not None]
-    if not exact:
-        return []
-    names = {
-        "3": ("is epsilon-LDP with qK = q", ("sums_exact", "prior_exact", "private_exact")),
-        "4": ("attains the bound of proposition 2", ("ascending_exact", "least_exact")),
-    }
+    """Compare the statements of section 3 and appendix A with every setting that they are about."""
     found = []
-    for number, (words, columns) in names.items():
-        whole = sum(all(row[name] for name in columns) for row in exact)
-        found.append(
-            statement(
-                f"Algorithm 1 {words} (proposition {number}).",
-                f"Holds exactly in {whole} of {len(exact)} settings.",
-                "fractions, with a rational bound in place of e^epsilon",
-                holds=whole == len(exact),
-                name=f"proposition {number}",
+    for name, (claim, number, certificate) in _STATEMENTS.items():
+        rows = [row | {"off": number(row)} for row in table.records]
+        part = [row for row in rows if row["off"] is not None]
+        if part:
+            made = judged(
+                f"{claim} ({name}).",
+                part,
+                lambda row: row["off"] <= _TOLERANCE,
+                certificate,
+                show=("categories", "prior", "epsilon", "off"),
+                worst=lambda row: row["off"],
+                name=name,
             )
-        )
-    return found
+            found.append(made)
+    return (*found, *_of_appendix(table.records))
 
 
-def _of_special(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
-    """Compare two categories with proposition 1, and the uniform prior with corollary 2 and A.7."""
-    found = []
-    two = [row["binary_apart"] for row in rows if row["binary_apart"] is not None]
-    if two:
-        found.append(
-            statement(
-                "Two categories have the optimal mechanism of equation 7 (proposition 1).",
-                f"Algorithm 1 and the program's kernel differ from it by at most {max(two):.1e} in "
-                f"{len(two)} settings: it is the only one.",
-                f"double precision, up to {_TOLERANCE:g}",
-                holds=max(two) <= _TOLERANCE,
-                name="proposition 1",
-            )
-        )
-    uniform = [row for row in rows if row["response_apart"] is not None]
-    if uniform:
-        apart = max(row["response_apart"] for row in uniform)
-        found.append(
-            statement(
-                "For the uniform prior n-ary randomised response is optimal (corollary 2).",
-                f"Algorithm 1 and the program's kernel differ from it by at most {apart:.1e} in "
-                f"{len(uniform)} settings: it is the only one.",
-                f"double precision, up to {_TOLERANCE:g}",
-                holds=apart <= _TOLERANCE,
-                name="corollary 2",
-            )
-        )
-        row = uniform[0]
+def _of_appendix(rows: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+    """Compare the equation of appendix A.7, at a uniform prior."""
+    for row in [row for row in rows if row["response_apart"] is not None][:1]:
         n, e = row["categories"], math.exp(row["epsilon"])
         m = 1 - 1 / (e + n - 1)
-        found.append(
-            observed(
-                "m = 1 - 1 / (e^epsilon + n - 1) = (e^epsilon + n - 2) / (e^epsilon + n - 2) "
-                "(appendix A.7).",
-                f"m = (e^epsilon + n - 2) / (e^epsilon + n - 1), {short(m)} at n = {n}, epsilon = "
-                f"{row['epsilon']:g}; the printed fraction is 1. The proof needs the former.",
-                "arithmetic",
-                alike=abs(m - 1) <= _TOLERANCE,
-                rule="agrees if both sides of the second equation are the same number",
-                name="appendix A.7",
-            )
+        yield observed(
+            "m = 1 - 1 / (e^epsilon + n - 1) = (e^epsilon + n - 2) / (e^epsilon + n - 2) "
+            "(appendix A.7).",
+            f"m = (e^epsilon + n - 2) / (e^epsilon + n - 1), {short(m)} at n = {n}, epsilon = "
+            f"{row['epsilon']:g}; the printed fraction is 1. The proof needs the former.",
+            "arithmetic",
+            alike=abs(m - 1) <= _TOLERANCE,
+            rule="agrees if both sides of the second equation are the same number",
+            name="appendix A.7",
         )
-    return found
 
 
 @run.figure
@@ -479,8 +388,7 @@ def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # 
     limit = {"color": style.role("limit").colour, "linestyle": ":", "linewidth": 0.8}
     axes.axhline(_TOLERANCE, **limit, label="tolerance")
     axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
-    axes.set_xlim(-0.5, len(sizes) - 0.5)
-    axes.set_yscale("log")
+    axes.set(yscale="log", xlim=(-0.5, len(sizes) - 0.5))
     ticks = [10.0**power for power in (-13, -9, -5, -1)]
     names = [f"$10^{{{round(math.log10(tick))}}}$" for tick in ticks]
     axes.set_yticks([_FLOOR, *ticks], ["0", *names])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
@@ -16,13 +16,7 @@ from dpopt import solve
 from dpopt.prob import kl_divergence, total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
-from experiments.public_prior.common import (
-    METHODS,
-    PAPER,
-    Epsilon,
-    draw_points,
-    sampling_pmfs,
-)
+from experiments.public_prior.common import METHODS, Epsilon, draw_points, sampling_pmfs
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
 
@@ -40,8 +34,6 @@ class Config:
     Attributes:
         categories: n, at least 2.
         epsilon: one or more, in nats; a row of panels for each.
-        prior: how the weights of the categories are drawn before normalisation: "uniform" in [0, 1]
-            as in the paper, or "exponential", which makes priors uniform over the simplex.
         runs: priors drawn, at least 2.
         points: values of p_1, evenly spaced from 1/n to 1, at least 2.
         seed: of the priors.
@@ -49,7 +41,6 @@ class Config:
 
     categories: Annotated[int, Ge(2)] = 100
     epsilon: Several[Epsilon] = (8.0,)
-    prior: Literal["uniform", "exponential"] = "uniform"
     runs: Annotated[int, Ge(2)] = 10
     points: Annotated[int, Ge(2)] = 15
     seed: Seed = 2
@@ -72,31 +63,11 @@ class Config:
     def drawn(self) -> np.ndarray:
         """The priors, shape (runs, categories)."""
         rng = np.random.default_rng(self.seed)
-        draw = rng.random if self.prior == "uniform" else rng.standard_exponential
-        weights = draw((self.runs, self.categories))
+        weights = rng.random((self.runs, self.categories))
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@experiment(
-    "prior-figure-2",
-    PAPER,
-    "Figure 2",
-    "Divergence between a user's pmf and the pmf of the released category as the user's "
-    "pmf goes from nearly uniform to a point mass: n = 100, epsilon = 8; bands are one standard "
-    "error.",
-    config=Config(points=41),
-    quick=Config(),
-    effort=("points", "seed"),
-    mathematics=(
-        r"p = \left( p_1, \frac{1 - p_1}{n - 1}, \ldots, \frac{1 - p_1}{n - 1} \right),"
-        r" \quad q_i = \frac{U_i}{U_1 + \cdots + U_n}, \quad U_i \sim \mathrm{U}[0, 1]",
-        r"\mathrm{TV}(p, \hat p) = \frac{1}{2} \sum_x |p(x) - \hat p(x)|, \quad"
-        r" \mathrm{KL}(p \| \hat p) = \sum_x p(x) \log \frac{p(x)}{\hat p(x)}, \quad"
-        r" \hat p = p K",
-        r"\hat p(x) = \min \left\{ \max \left\{ e^{-\varepsilon/2} q(x), p(x) / C \right\},"
-        r" e^{\varepsilon/2} q(x) \right\}",
-    ),
-)
+@experiment("prior-figure-2", config=Config(points=41), quick=Config(), effort=("points", "seed"))
 def run(config: Config) -> Outcome:
     """Measure both divergences for every epsilon, prior and p_1."""
     rows: list[dict[str, Cell]] = []
@@ -108,13 +79,9 @@ def run(config: Config) -> Outcome:
                 values[0, repeat, place] = total_variation(config.pmfs, found)
                 values[1, repeat, place] = kl_divergence(config.pmfs, found)
         rows += _records(config, epsilon, values)
-    table = Table.of(
-        f"Divergence between p and its sampling pmf: mean and standard error over {config.runs} "
-        "priors; the last two columns are errors of the difference from Algorithm 1.",
-        rows,
-    )
+    table = Table.of(rows)
     compared = of_synthetic(table.select(epsilon=config.epsilon[0]))
-    return Outcome({"divergences": table}, tuple(_findings(config, table)), compared)
+    return Outcome({"divergences": table}, compared)
 
 
 def _released(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
@@ -148,35 +115,6 @@ def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[st
         for m, method in enumerate(_SHOWN)
         for k, first in enumerate(config.first)
     ]
-
-
-def _findings(config: Config, table: Table) -> list[str]:
-    found = [_near(table.select(epsilon=epsilon)) for epsilon in config.epsilon]
-    if len(found) == 1:
-        return found
-    return [f"Epsilon {e:g}: {words}" for e, words in zip(config.epsilon, found, strict=True)]
-
-
-def _near(table: Table) -> str:
-    largest, most = (
-        max(
-            abs(a - b)
-            for a, b in zip(
-                table.select(method=method).column("tv"),
-                table.select(method=other).column("tv"),
-                strict=True,
-            )
-        )
-        for method, other in (("leximin", "minimax"), ("mollifier-kl", "mollifier-tv"))
-    )
-    return (
-        f"Mean TV: leximin and Algorithm 1 differ by at most {short(largest)}; the KL mollifier "
-        + (
-            "attains the least that the TV mollifier has."
-            if most < _TOLERANCE
-            else f"differs from the TV mollifier by at most {short(most)}."
-        )
-    )
 
 
 def of_synthetic(table: Table) -> tuple[Comparison, ...]:
@@ -232,6 +170,4 @@ def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:
         axes.fill_between(first, values - error, values + error, color=colour, alpha=0.15, lw=0)
         draw_points(axes, method, first, values.tolist(), joined=True)
         top = max(top, float((values + error).max()))
-    axes.set_ylabel(label)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02 * top, 1.05 * top)
+    axes.set(ylabel=label, xlim=(-0.02, 1.02), ylim=(-0.02 * top, 1.05 * top))

@@ -25,10 +25,6 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     that would not change is left alone, so that running one experiment renews its page and the
     index only.
 
-    Args:
-        entries: of the run, whose files are in the folder, with what `keep_run` writes.
-        folder: may hold earlier runs of other experiments; they stay in the report.
-
     Returns:
         The index.
     """

@@ -13,8 +13,6 @@ from experiments.registry import NOT_COMPARABLE, VERDICTS, Cell, Comparison, Tab
 
 # Longer tables start folded; of the longest, a page shows the first rows, the CSV all.
 OPEN_ROWS, SHOWN_ROWS = 40, 300
-# More of them start folded.
-OPEN_FINDINGS = 12
 _LONG_WORDS = 40
 
 PARTING = {
@@ -218,7 +216,7 @@ def libraries(entries: Iterable[Entry]) -> str:
 
 
 def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
-    """Return what the search of the index finds: items, statements and findings, with links."""
+    """Return what the search of the index finds: items and statements, with links."""
     found = []
     for entry in entries:
         experiment, page = entry.experiment, f"{entry.experiment.name}.html"
@@ -233,7 +231,4 @@ def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
         for place, said in enumerate(entry.comparisons, 1):
             text = f"The paper: {said.claim} This run: {said.ours}"
             add("statement", text, f"{page}#statement-{place}", said.verdict)
-        findings = () if entry.outcome is None else entry.outcome.findings
-        for place, text in enumerate(findings, 1):
-            add("finding", text, f"{page}#finding-{place}")
     return found

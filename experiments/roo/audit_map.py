@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -19,8 +19,8 @@ from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.common import PAPER, VIOLATES, data_sets, violates
-from experiments.verdicts import statement
+from experiments.roo.baselines import VIOLATES, data_sets, violates
+from experiments.verdicts import judged
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
 
@@ -38,46 +38,26 @@ class Config:
         categories: k.
         epsilons: combined with every k.
         minima: M; n is k M plus a remainder.
-        remainders: of n divided by k; -1 stands for k - 1, -2 for k - 2.
     """
 
     categories: Some[int] = (2, 3, 10)
     epsilons: Some[float] = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     minima: Some[Count] = (1, 2, 3, 5, 10, 20, 50, 100)
-    remainders: Some[int] = (0, 1, -1)
-
-    def __post_init__(self) -> None:
-        for k, epsilon, minimum in product(self.categories, self.epsilons, self.minima):
-            roo.RooSetting(k * minimum, k, epsilon)
 
     def records(self, categories: int) -> tuple[int, ...]:
-        """Return n for each M and each remainder."""
+        """Return n for each M and each remainder: 0, 1 and k - 1."""
         k = categories
-        remainders = sorted({remainder % k for remainder in self.remainders})
-        return tuple(k * minimum + r for minimum in self.minima for r in remainders)
+        return tuple(k * minimum + r for minimum in self.minima for r in sorted({0, 1, k - 1}))
 
 
 @experiment(
     "roo-audit-map",
-    PAPER,
-    "Theorem 2 (journal and conference)",
-    "Largest probability ratio of the published recursions between neighbouring data sets, divided "
-    "by e^epsilon, in exact arithmetic. The table also has audits of the repaired recursion and "
-    "the exact rule. Dotted: e^epsilon = 1 + 1/M.",
-    published="Both papers: DS-ROO is epsilon-differentially private.",
     config=Config(
         categories=(2, 3, 10, 50),
         epsilons=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
         minima=(1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 50, 100, 200),
     ),
     quick=Config(),
-    mathematics=(
-        r"\max_{x \sim x', y} \frac{K(y \mid x')}{K(y \mid x)} \le e^\varepsilon",
-        r"\mbox{journal: if and only if} \quad k \mid n, \quad \mbox{or} \quad "
-        r"e^\varepsilon \ge 1 + \frac{1}{M}, \quad \mbox{or} \quad "
-        r"q_M \ge t_M = \frac{1 - M (e^\varepsilon - 1)}"
-        r"{1 + (e^\varepsilon - 1)(n / k - M)}",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Audit each rule at each setting."""
@@ -87,25 +67,13 @@ def run(config: Config) -> Outcome:
         for n in config.records(k)
         for rule in _AUDITED
     ]
-    audits = Table.of("Exact audits of every rule at every setting.", rows)
+    audits = Table.of(rows)
     worst = [
         _worst(audits.select(rule=rule, categories=k))
         for rule, k in product(_AUDITED, config.categories)
     ]
-    tables = {
-        "worst": Table.of("The largest excess factor of each rule for each k.", worst),
-        "audits": audits,
-    }
-    judged = (*of_theorem_2(audits), repaired_theorem_2(audits))
-    journal = audits.select(rule="journal").records
-    gap = [row for row in journal if row["beyond_lemma_2"]]
-    inside = sum(row["violates"] for row in gap)
-    where = (
-        f"The journal's recursion is not private in {inside} of the {len(gap)} settings that "
-        "lemma 2 does not cover (k does not divide n, e^epsilon < 1 + 1/M), and in "
-        f"{sum(row['violates'] for row in journal) - inside} others."
-    )
-    return Outcome(tables, (where,), judged)
+    tables = {"worst": Table.of(worst), "audits": audits}
+    return Outcome(tables, (*of_theorem_2(audits), repaired_theorem_2(audits)))
 
 
 def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noqa: ANN401
@@ -142,59 +110,39 @@ def _worst(part: Table) -> dict[str, Cell]:
 
 def of_theorem_2(audits: Table) -> tuple[Comparison, ...]:
     """Decide whether DS-ROO is epsilon-DP, for each paper's recursion."""
-    rows = audits.records
     return tuple(
-        _private([row for row in rows if row["rule"] == rule], rule)
+        judged(
+            f"DS-ROO is epsilon-DP (theorem 2, {rule}).",
+            audits.select(rule=rule).records,
+            lambda row: not row["violates"],
+            _AUDIT,
+            show=("records", "categories", "epsilon", "excess_factor"),
+            worst=lambda row: row["excess_factor"],
+            name=f"theorem 2, {rule}",
+        )
         for rule in ("conference", "journal")
     )
 
 
 def repaired_theorem_2(audits: Table) -> Comparison:
     """Decide theorem 2 with its condition, in both directions, and for the repaired recursion."""
-    journal = [row for row in audits.records if row["rule"] == "journal"]
-    simple = [row for row in journal if not row["beyond_lemma_2"]]
-    wrong = [row for row in journal if row["private"] != row["condition"]]
-    wrong += [row for row in simple if not row["private"]]
-    wrong += [
-        row for row in audits.records if row["rule"] == "journal-repaired" and not row["private"]
-    ]
-    met = [row for row in journal if row["condition"]]
-    ours = (
-        f"All {len(met)} settings that satisfy the condition are private, all "
-        f"{len(journal) - len(met)} others are not; {len(simple)} satisfy it by k, M and epsilon "
-        "alone. With q_M raised all are private."
-    )
-    if wrong:
-        at = wrong[0]
-        ours = (
-            f"Fails in {len(wrong)} settings, the first at n = {at['records']}, "
-            f"k = {at['categories']}, epsilon = {at['epsilon']}."
-        )
-    return statement(
+    journal, repaired = (audits.select(rule=r).records for r in ("journal", "journal-repaired"))
+    # What is asked of each row: the repaired recursion is private, and so is the journal's where
+    # lemma 2 covers it.
+    return judged(
         "Ours: the journal's DS-ROO is epsilon-DP if and only if k divides n, or e^epsilon >= "
         "1 + 1/M, or q_M >= t_M; with q_M raised to t_M it always is (theorem 2, repaired).",
-        ours,
+        [*journal, *repaired],
+        lambda row: (
+            row["private"]
+            if row["rule"] == "journal-repaired"
+            else row["private"] == row["condition"] and (row["private"] or row["beyond_lemma_2"])
+        ),
         "proved (dpopt.roo.journal_is_private); exact integers, every inequality of the rule",
-        holds=not wrong,
+        show=("records", "categories", "epsilon"),
+        said=f"{sum(row['condition'] for row in journal)} of {len(journal)} settings of the "
+        "journal's recursion satisfy the condition.",
         name="theorem 2, repaired",
-    )
-
-
-def _private(rows: Sequence[Mapping[str, Any]], rule: str) -> Comparison:
-    bad = [row for row in rows if row["violates"]]
-    ours = f"Holds in all {len(rows)} settings."
-    if bad:
-        at = max(bad, key=lambda row: row["excess_factor"])
-        ours = (
-            f"Not in {len(bad)} of {len(rows)} settings; {at['excess_factor']:.4f} e^epsilon at "
-            f"n = {at['records']}, k = {at['categories']}, epsilon = {at['epsilon']}."
-        )
-    return statement(
-        f"DS-ROO is epsilon-DP (theorem 2, {rule}).",
-        ours,
-        _AUDIT,
-        holds=not bad,
-        name=f"theorem 2, {rule}",
     )
 
 
@@ -242,10 +190,7 @@ def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     line = np.log1p(1 / at)
     line[(line < y[0]) | (line > y[-1])] = np.nan
     axes.plot(at, line, label=r"$e^\varepsilon = 1 + 1/M$", **drawing.beside("limit"))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(x[0], x[-1])
-    axes.set_ylim(y[0], y[-1])
+    axes.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     axes.grid(visible=False)
     for axis, listed in ((axes.xaxis, minima), (axes.yaxis, epsilons)):
         shown = listed[:: math.ceil(len(listed) / 8)]

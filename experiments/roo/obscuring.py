@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import ParameterError
 from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
-from experiments.roo.common import PAPER, RULES, data_sets, violates
-from experiments.verdicts import statement
+from experiments.roo.baselines import RULES, data_sets, violates
+from experiments.verdicts import judged
 
 _CASE = "a rule fails"
 Setting = tuple[int, int, float, Any]
 """n, k, epsilon and the rule."""
+_FAILING: tuple[list[Setting], ...] = (
+    [(20, 3, 0.1, rule) for rule in ("conference", "journal", "exact")],
+    [(3, 2, 0.5, rule) for rule in ("journal", "journal-repaired", "exact")],
+)
+_AUDITED: tuple[Setting, ...] = (
+    (24, 3, 0.05, "journal"),
+    (30, 2, 0.3, "journal"),
+    (25, 3, 0.05, "journal"),
+    (25, 3, 0.05, "journal-repaired"),
+    (1000, 9, 0.005, "journal"),
+    (1000, 9, 0.005, "conference"),
+    (1000, 10, 0.01, "conference"),
+)
+
+
+# The smallest count up to which curves of Figure 1 are drawn.
+_LONGEST = 40
 
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Figure 1 of the journal and of the conference paper, and settings where a rule fails.
+    """Figure 1 of the journal and of the conference paper.
 
     n and k of Figure 1 are the papers'. The papers print no epsilon; we chose these.
 
@@ -38,38 +53,12 @@ class Config:
         categories: k of the curves of Figure 1, one panel each.
         rules: the published recursion of each of these panels: "journal" or "conference".
         epsilons: of Figure 1, one curve each.
-        longest: curves of Figure 1 are drawn up to this smallest count.
-        failing: panels that compare rules, each as "n k epsilon rule rule ...".
-        audited: further audits, each as "n k epsilon rule".
     """
 
     records: int = 1000
     categories: Some[int] = (10, 9)
     rules: Some[Literal["journal", "conference"]] = ("journal", "conference")
     epsilons: Some[float] = (0.05, 0.1, 0.5, 1.0)
-    longest: Annotated[int, Ge(1)] = 40
-    failing: tuple[str, ...] = (
-        "20 3 0.1 conference journal exact",
-        "3 2 0.5 journal journal-repaired exact",
-    )
-    audited: tuple[str, ...] = (
-        "24 3 0.05 journal",
-        "30 2 0.3 journal",
-        "25 3 0.05 journal",
-        "25 3 0.05 journal-repaired",
-        "1000 9 0.005 journal",
-        "1000 9 0.005 conference",
-        "1000 10 0.01 conference",
-    )
-
-    def __post_init__(self) -> None:
-        if len(self.rules) != len(self.categories):
-            raise ParameterError(
-                f"rules is {self.rules}; it must hold {len(self.categories)} names, as categories."
-            )
-        for setting in [at for _, panel in self.panels for at in panel]:
-            _sampler_rule(setting)
-        _settings("audited", self.audited)
 
     @property
     def panels(self) -> list[tuple[str, list[Setting]]]:
@@ -79,48 +68,10 @@ class Config:
             for k, rule in zip(self.categories, self.rules, strict=True)
             for both in [(rule, "exact")]
         ]
-        return figures + [(_CASE, _settings("failing", (text,))) for text in self.failing]
+        return figures + [(_CASE, settings) for settings in _FAILING]
 
 
-def _settings(name: str, texts: tuple[str, ...]) -> list[Setting]:
-    """Read settings from texts: n, k, epsilon and the rules of each."""
-    found = []
-    for text in texts:
-        try:
-            n, k, epsilon, first, *rules = text.split()
-            found += [(int(n), int(k), float(epsilon), rule) for rule in (first, *rules)]
-        except ValueError:
-            raise ParameterError(
-                f"{name} is {text!r}; it must be n, k, epsilon and a rule, as in '24 3 0.05 "
-                "journal'."
-            ) from None
-    for setting in found:
-        _sampler_rule(setting)
-    return found
-
-
-def _sampler_rule(setting: Setting) -> dpopt.RevealOrObscure:
-    n, k, epsilon, rule = setting
-    named: Any = rule
-    return dpopt.RevealOrObscure(n, k, epsilon, named)
-
-
-@experiment(
-    "roo-figure-1",
-    PAPER,
-    "Figure 1 (journal and conference)",
-    "Obscuring probability q_m against the smallest count m: the published recursions and "
-    "the exact rule; below, two settings in which a published recursion is not private. n and k "
-    "of Figure 1 are the papers'. They print no epsilon; we chose these.",
-    config=Config(),
-    effort=("longest",),
-    mathematics=(
-        r"K(y \mid x) = \frac{q_m}{k} + (1 - q_m) \frac{c_y}{n}, \quad m = \min_y c_y",
-        r"q_0 = \frac{1}{1 + \frac{n}{k} (e^\varepsilon - 1)}, \quad "
-        r"q_m = \max \left\{ 0, \frac{u_m q_{m-1} - w_m}{v_m}, "
-        r"\frac{v' q_{m-1} + w'}{u'} \right\}",
-    ),
-)
+@experiment("roo-figure-1", config=Config())
 def run(config: Config) -> Outcome:
     """Evaluate and audit each rule."""
     shapes: list[dict[str, Cell]] = []
@@ -130,20 +81,17 @@ def run(config: Config) -> Outcome:
             sampler = dpopt.design(dpopt.RevealOrObscure(*setting))
             audits.append({"place": place, "panel": title, **_audit(sampler)})
             last = sampler.setting.largest_minimum
-            last = last if title == _CASE else min(last, config.longest)
+            last = last if title == _CASE else min(last, _LONGEST)
             shapes += [
                 {"place": place, "panel": title, **_named(sampler), "m": m, "q": q}
                 for m, q in enumerate(map(sampler.obscuring, range(last + 1)))
             ]
     audits += [
         {"place": None, "panel": None, **_audit(dpopt.design(dpopt.RevealOrObscure(*setting)))}
-        for setting in _settings("audited", config.audited)
+        for setting in _AUDITED
     ]
-    tables = {
-        "audits": Table.of("Exact audit of each rule.", audits),
-        "shapes": Table.of("The obscuring probabilities q_m.", shapes),
-    }
-    return Outcome(tables, (), of_obscuring(tables))
+    tables = {"audits": Table.of(audits), "shapes": Table.of(shapes)}
+    return Outcome(tables, of_obscuring(tables))
 
 
 def _named(sampler: Design) -> dict[str, Cell]:
@@ -165,32 +113,21 @@ def _audit(sampler: Design) -> dict[str, Cell]:
 
 
 def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
-    """Compare what the papers say of their Figures 1, and theorem 2 in the settings below.
-
-    Args:
-        tables: "audits" and "shapes" of the run.
-    """
-    curves: dict[tuple[int, float, str], list[float]] = {}
-    for row in tables["shapes"].records:
-        if row["panel"] != _CASE:
-            curves.setdefault((row["place"], row["epsilon"], row["rule"]), []).append(row["q"])
-    published = {key: values for key, values in curves.items() if key[2] != "exact"}
-    rising = [key for key, q in published.items() if np.any(np.diff(q) > 0)]
-    apart = max(
-        (
-            float(np.abs(np.subtract(q, curves[*key[:2], "exact"])).max())
-            for key, q in published.items()
-            if (*key[:2], "exact") in curves
-        ),
-        default=0.0,
-    )
+    """Compare what the papers say of their Figures 1, and theorem 2 in the settings below."""
+    shapes = tables["shapes"]
+    curves = [
+        {"epsilon": epsilon, "rule": rule, "rise": max(np.diff(part.column("q")), default=0.0)}
+        for place, panel, epsilon, rule in shapes.distinct("place", "panel", "epsilon", "rule")
+        if panel != _CASE and rule != "exact"
+        for part in [shapes.select(place=place, epsilon=epsilon, rule=rule)]
+    ]
     return (
-        statement(
+        judged(
             "q_m is non-increasing in m (Figure 1).",
-            f"Holds in {len(published) - len(rising)} of {len(published)} curves; the exact rule's "
-            f"q_m differ by at most {apart:.1g}.",
+            curves,
+            lambda row: row["rise"] <= 0,
             "weights over 2^62, each audited exactly",
-            holds=not rising,
+            show=("epsilon", "rule"),
         ),
         *of_theorem_2(tables["audits"]),
     )

@@ -1,3 +1,1 @@
-"""Experiments of "Smoothed Differential Privacy"."""
-
-PAPER = "Smoothed Differential Privacy"
+"""What the paper on smoothed differential privacy says, as exact numbers, sums and programs."""

@@ -7,18 +7,17 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Lt, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.votes import COUNTED, history, pmfs, units
+from experiments.smoothed.elections import COUNTED, Pi, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
 
 _EPSILONS = (
@@ -37,33 +36,19 @@ class Config:
     """Sets of distributions, losses, sizes and epsilons.
 
     Attributes:
-        distributions: the sets Pi, each a text of words separated by blanks: "units" for all
-            regions of 2020 (states, DC and districts), "history" for all elections, the name of a
-            region such as DC, a year, or a share of the second candidate from 0 to 1. Each set and
-            each loss has a panel.
+        distributions: the sets Pi: "units" for all regions of 2020 (states, DC and districts),
+            "history" for all elections, or "DC NE-2". Each set and each loss has a panel.
         beside: further sets that are evaluated but not drawn.
         lost_rates: shares of the votes that are lost at random.
         records: n, two or more numbers of votes.
         epsilons: in nats; of more than six the figure shows 0.5, 1, 2 and 7.
-        units: your own CSV file instead of the regions of 2020: names in the first column, the
-            votes of two candidates in the last two.
-        votes: the same instead of the elections since 1920.
     """
 
-    distributions: Several[str] = ("units",)
-    beside: tuple[str, ...] = ("DC NE-2",)
+    distributions: Several[Pi] = ("units",)
+    beside: tuple[Pi, ...] = ("DC NE-2",)
     lost_rates: Several[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    records: Several[Count] = tuple(range(100_000, 500_001, 50_000))
+    records: Annotated[Several[Count], MinLen(2)] = tuple(range(100_000, 500_001, 50_000))
     epsilons: Some[Annotated[float, Ge(0.0)]] = _EPSILONS
-    units: str | None = None
-    votes: str | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.records) < 2:
-            raise ParameterError(
-                f"records is {self.records}; it must hold 2 numbers or more: a line is fitted."
-            )
-        self.sets()
 
     @property
     def drawn(self) -> tuple[float, ...]:
@@ -73,10 +58,9 @@ class Config:
 
     def sets(self) -> dict[str, dict[str, float]]:
         """Return the vertices of each set's hull by its title, those of the panels first."""
-        places = units(self.units), history(self.votes)
         hulls = {}
         for text in (*self.distributions, *self.beside):
-            shares = list(pmfs(text, *places).items())
+            shares = list(pmfs(text).items())
             vertices = smoothed.hull_vertices([(share, 1.0 - share) for _, share in shares])
             hulls[_TITLES.get(text, text)] = dict(shares[place] for place in vertices)
         return hulls
@@ -97,27 +81,15 @@ def run(config: Config) -> Outcome:
         for title, hull in hulls.items()
         for name, share in hull.items()
     ]
-    tables = {
-        "smoothed": Table.of(
-            "Smoothed delta, the maximum over every composition; Remark 8's bound where it is "
-            "stated.",
-            records,
-        ),
-        "hull": Table.of("Vertices of the convex hull of the distributions.", vertices),
-    }
+    tables = {"smoothed": Table.of(records), "hull": Table.of(vertices)}
     fits = [
         {"setting": title, "lost_rate": rate, "epsilon": epsilon}
         | _line(tables["smoothed"].select(setting=title, lost_rate=rate, epsilon=epsilon))
         for title, rate, epsilon in product(hulls, config.lost_rates, config.drawn)
         if title in panels
     ]
-    tables["fits"] = Table.of("log10 of smoothed delta = a + b n.", fits)
-    return Outcome(
-        tables,
-        _beside(tables["smoothed"]),
-        _comparisons(config, tables),
-        data=", ".join(path for path in (config.units, config.votes) if path) or COUNTED,
-    )
+    tables["fits"] = Table.of(fits)
+    return Outcome(tables, _comparisons(tables), data=COUNTED)
 
 
 def _solved(lost_rate: float, n: int, shares: list[float], epsilon: float) -> dict[str, Any]:
@@ -154,22 +126,7 @@ def _line(curve: Table) -> dict[str, float | None]:
     return {"a": float(start), "b": float(slope), "r_squared": square}
 
 
-def _beside(table: Table) -> tuple[str, ...]:
-    """Say how many deltas of the sets that are not drawn are those of the first panel."""
-    findings, first = [], table.column("setting")[0]
-    drawn = table.select(setting=first).column("log10_delta")
-    for title in table.select(panel=False).distinct("setting"):
-        rows = table.select(setting=title)
-        pairs = list(zip(rows.column("log10_delta"), drawn, strict=True))
-        findings.append(
-            f"Over {title} smoothed delta is the same double as over {first} in "
-            f"{sum(a == b for a, b in pairs)} of {len(pairs)} settings; the maximum has all "
-            f"records from one distribution in {sum(rows.column('pure'))}."
-        )
-    return tuple(findings)
-
-
-def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, ...]:
+def _comparisons(tables: dict[str, Table]) -> tuple[Comparison, ...]:
     """Return what the paper says of the hull and of the compositions."""
     fits, values = tables["fits"], tables["smoothed"].select(panel=True)
     good = sum(
@@ -196,7 +153,7 @@ def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, 
         )
         of_fits = observed(*exponential, alike=good == len(fits.rows), rule=rule, name=name)
     vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
-    if not vertices or config.units is not None:
+    if not vertices:
         return (of_fits,)
     share = next(unit.share for unit in units() if unit.name == "NE-2")
     of_hull = statement(
@@ -252,32 +209,9 @@ def _panel(axes: Axes, table: Table, fits: Table) -> None:
     axes.plot(thousands, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
 
 
-_MATHEMATICS = (
-    r"\delta_{SDP}(\varepsilon) = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
-    r"= \max_{n_1 + n_2 = n} E [\delta(B(n_1, p_1) + B(n_2, p_2))]",
-    r"\delta_{SDP}(\varepsilon) \leq e^{-g f n / 6} + m e^{-f n / 8}, \qquad "
-    r"g = \left(\frac{1 - e^{-\varepsilon}}{\eta} - 1\right)^2, \qquad "
-    r"\varepsilon > \ln \frac{1}{1 - \eta}, \qquad \eta = \frac{T}{n}",
+experiment("smoothed-figure-2-left", config=Config(), quick=Config(epsilons=_SHOWN))(run).figure(
+    plot
 )
-
 experiment(
-    "smoothed-figure-2-left",
-    PAPER,
-    "Figure 2 (left)",
-    "Smoothed delta of publishing the votes when 0.2 % are lost, over the "
-    "vote shares of all regions of 2020, with exponential fits and DP's delta.",
-    published="exponentially small in n; vertices DC and NE-2",
-    config=Config(),
-    quick=Config(epsilons=_SHOWN),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
-experiment(
-    "smoothed-figure-4",
-    PAPER,
-    "Figure 4",
-    "The same over the regions of 2020 and over all elections since 1920, for 0.2 % and "
-    "0.01 % of the votes lost.",
-    published="exponentially small in n in all four",
-    config=Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN),
-    mathematics=_MATHEMATICS,
+    "smoothed-figure-4", config=Config(("units", "history"), (), (0.002, 0.0001), epsilons=_SHOWN)
 )(run).figure(plot)

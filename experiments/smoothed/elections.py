@@ -1,59 +1,99 @@
-"""Figures 1 and 3: what the published count of each election since 1920 reveals of one vote."""
+"""Figures 1 and 3: what the published count of each election since 1920 reveals of one vote.
+
+For the sources of the votes see data/SOURCES.md.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
+from dataclasses import dataclass as plain_dataclass
+from functools import cache
 from itertools import product
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
 from experiments.smoothed.utility import adversary_utility
-from experiments.smoothed.votes import COUNTED, Election, history
 from experiments.verdicts import not_comparable, observed
+
+COUNTED = "US presidential popular vote, certified counts"
+"""Where the votes come from."""
+
+
+@plain_dataclass(frozen=True)
+class Election:
+    """The votes of the two leading candidates.
+
+    Attributes:
+        name: the year, or the region's short name.
+        first: votes of one of them.
+        second: votes of the other.
+    """
+
+    name: str
+    first: int
+    second: int
+
+    @property
+    def records(self) -> int:
+        """n, the votes of both."""
+        return self.first + self.second
+
+    @property
+    def share(self) -> float:
+        """Share of the second."""
+        return self.second / self.records
+
+
+@cache
+def history() -> tuple[Election, ...]:
+    """Return the national elections of 1920 to 2020."""
+    return _read("popular_vote.csv")
+
+
+@cache
+def units() -> tuple[Election, ...]:
+    """Return 2020 by state, the District of Columbia, and the districts of Maine and Nebraska."""
+    return _read("units_2020.csv")
+
+
+def _read(name: str) -> tuple[Election, ...]:
+    """Return the elections of a file: names first, the votes in the last two columns."""
+    with (Path(__file__).parent / "data" / name).open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.reader(lines))[1:]
+    return tuple(Election(row[0].strip(), int(row[-2]), int(row[-1])) for row in rows)
+
+
+Pi = Literal["units", "history", "DC NE-2"]
+
+
+def pmfs(name: Pi) -> dict[str, float]:
+    """Return a set of distributions: the share of the second candidate, by name."""
+    ends = [each for each in units() if each.name in ("DC", "NE-2")]
+    chosen = {"units": units(), "history": history(), "DC NE-2": ends}[name]
+    return {each.name: each.share for each in chosen}
 
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Which elections, what the adversary must reach, and how many votes are lost.
+    """What the adversary must reach, and how many votes are lost.
 
     Attributes:
         thresholds: t, accuracies that the adversary must be above, from 0.5 up to 1; epsilon is
             ln(t / (1 - t)).
         lost_rates: shares of the votes that are lost at random.
-        years: of the elections; all of them if none is named.
-        votes: CSV file of one's own, with years in its first column and the votes of two
-            candidates in its last two.
     """
 
     thresholds: Some[Annotated[float, Ge(0.5), Lt(1.0)]] = (0.51,)
     lost_rates: Some[Annotated[float, Ge(0.0), Lt(1.0)]] = (0.002,)
-    years: tuple[int, ...] = ()
-    votes: str | None = None
-
-    def __post_init__(self) -> None:
-        known = {election.name for election in history(self.votes)}
-        if not all(name.isdigit() for name in known):
-            raise ParameterError(f"votes is {self.votes}; its first column must hold years.")
-        if missing := [year for year in self.years if str(year) not in known]:
-            raise ParameterError(
-                f"years is {self.years}; {missing[0]} must be the year of an election."
-            )
-
-    def elections(self) -> list[Election]:
-        """Return the chosen elections by year."""
-        return [
-            election
-            for election in history(self.votes)
-            if not self.years or int(election.name) in self.years
-        ]
 
 
 def run(config: Config) -> Outcome:
@@ -61,12 +101,10 @@ def run(config: Config) -> Outcome:
     records = [
         _record(election, lost_rate, threshold)
         for lost_rate, threshold in track(list(product(config.lost_rates, config.thresholds)))
-        for election in config.elections()
+        for election in history()
     ]
-    table = Table.of(
-        "delta(x) and the adversary's utility, as decimal logarithms, and 1/n.", records
-    )
-    return Outcome({"elections": table}, (), _comparisons(table), data=config.votes or COUNTED)
+    table = Table.of(records)
+    return Outcome({"elections": table}, _comparisons(table), data=COUNTED)
 
 
 def _record(election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:
@@ -165,30 +203,5 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-_MATHEMATICS = (
-    r"\delta(x) = \max_{x' \simeq x} \max\{d_\varepsilon(x, x'),\, d_\varepsilon(x', x)\}, \qquad "
-    r"d_\varepsilon(x, x') = \sum_a \max\{0,\, \Pr[M(x) = a] - e^\varepsilon \Pr[M(x') = a]\}",
-    r"u(t, x_{-i}) = \frac{1}{1 - t} \max_{X_i} E_{a \sim M(x_{-i} \cup X_i)} "
-    r"\left[\max\{0,\, \max_X \Pr[X | a, x_{-i}] - t\}\right], \qquad "
-    r"t = \frac{e^\varepsilon}{e^\varepsilon + 1}",
-)
-
-experiment(
-    "smoothed-figure-1",
-    PAPER,
-    "Figure 1",
-    "delta(x) and the adversary's utility for the counts of each presidential election "
-    "of the United States, 0.2 % of the votes lost at random, t = 0.51.",
-    published="utility from the order of 1e-32 to 1e-8, always below 1/n",
-    config=Config(),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
-experiment(
-    "smoothed-figure-3",
-    PAPER,
-    "Figure 3",
-    "The same for three thresholds and two losses.",
-    published="far below DP's delta in all; delta = o(1/n) at 0.01 % lost and t = 0.6",
-    config=Config((0.5, 0.51, 0.6), (0.002, 0.0001)),
-    mathematics=_MATHEMATICS,
-)(run).figure(plot)
+experiment("smoothed-figure-1", config=Config())(run).figure(plot)
+experiment("smoothed-figure-3", config=Config((0.5, 0.51, 0.6), (0.002, 0.0001)))(run).figure(plot)

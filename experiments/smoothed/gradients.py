@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,40 +102,12 @@ class Gradients:
         return np.concatenate([member.sample(count, rng) for member, count in counted])
 
 
-def gradients(texts: Iterable[str]) -> tuple[Gradients, ...]:
-    """Return the sets that texts name; several are numbered, as the paper numbers its settings.
-
-    Args:
-        texts: of words "family:mean,deviation" with blanks between them, such as
-            "gaussian:0,0.12 laplace:0.2,0.12".
-
-    Raises:
-        ParameterError: if a word is anything else, or there is none.
-    """
-    given = tuple(texts)
-    sets = tuple(tuple(_gradient(word, text) for word in text.split()) for text in given)
-    if not sets or not all(sets):
-        raise ParameterError(
-            f"distributions is {given}; each text must name at least one distribution."
-        )
-    if len(set(sets)) < len(sets):
-        raise ParameterError(f"distributions is {given}; each set must be there once.")
+def gradients(*sets: tuple[QuantisedGradient, ...]) -> tuple[Gradients, ...]:
+    """Return sets with their labels; several are numbered, as the paper numbers its settings."""
     labels = [", ".join(map(_label, members)) for members in sets]
     if len(sets) > 1:
         labels = [f"{number}: {label}" for number, label in enumerate(labels, start=1)]
     return tuple(map(Gradients, labels, sets))
-
-
-def _gradient(word: str, text: str) -> QuantisedGradient:
-    family, _, numbers = word.partition(":")
-    try:
-        mean, deviation = map(float, numbers.split(",") if family in _FAMILIES else ())
-    except ValueError:
-        raise ParameterError(
-            f"distributions is {text!r}; each word must be 'gaussian:mean,deviation' or "
-            "'laplace:mean,deviation'."
-        ) from None
-    return QuantisedGradient(mean, deviation, family)
 
 
 def _label(member: QuantisedGradient) -> str:

@@ -11,12 +11,7 @@ import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histograms, histogram_count, histograms
-from dpopt.smoothed.mechanisms import (
-    LARGEST_ENTRIES,
-    AnonymousMechanism,
-    SamplingHistogram,
-    settle,
-)
+from dpopt.smoothed.mechanisms import LARGEST_ENTRIES, AnonymousMechanism, SamplingHistogram, settle
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
@@ -15,82 +15,48 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
-from experiments.smoothed.distributional import distributional_delta
+from experiments.smoothed.elections import COUNTED, pmfs
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
-from experiments.smoothed.votes import COUNTED, history, pmfs, units
-from experiments.verdicts import not_comparable, statement
+from experiments.smoothed.program import distributional_delta
+from experiments.verdicts import judged, not_comparable
 
-Rate = Annotated[float, Gt(0.0), Le(1.0)]
+# Shares of the records that are drawn, and the epsilons of noiseless sums and of the comparison.
+_RATES, _RATE = (0.1, 0.5, 0.9), 0.9
+_WITHOUT_NOISE, _COMPARED = (1.0, 3.0), (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Sizes, sampling rates and epsilons of each table, and the set of distributions.
+    """Sizes, sampling rates and epsilons of each table.
 
     Attributes:
         records: n of Table 1 with noise.
-        rates: eta, shares of the records that are drawn there, above 0 and up to 1.
         epsilons: of the noise there, in nats.
         without_noise: n of Table 1 without noise.
-        without_noise_epsilons: in nats.
         lost_rate: share of the records that are lost there.
         compared: n of the comparison of three notions.
-        compared_epsilons: in nats.
-        compared_rate: share of the records that are drawn there.
-        distributions: the set Pi, a text of words separated by blanks: "units" for all regions of
-            2020, "history" for all elections, a region, a year, or a share from 0 to 1.
     """
 
     records: Some[Annotated[int, Ge(2)]] = (20, 40, 80)
-    rates: Some[Rate] = (0.1, 0.5, 0.9)
     epsilons: Some[Positive] = (1.0, 4.0, 8.0)
     without_noise: Some[Annotated[int, Ge(2)]] = (1_000, 10_000, 100_000)
-    without_noise_epsilons: Some[Annotated[float, Ge(0.0)]] = (1.0, 3.0)
     lost_rate: Annotated[float, Ge(0.0), Lt(1.0)] = 0.05
     compared: Some[Annotated[int, Ge(2)]] = (4, 8, 12, 16, 20)
-    compared_epsilons: Some[Annotated[float, Ge(0.0)]] = (0.0, 0.5, 1.0)
-    compared_rate: Rate = 0.9
-    distributions: str = "units"
-
-    def __post_init__(self) -> None:
-        self.pmfs()
-
-    def pmfs(self) -> np.ndarray:
-        """Return the vertices of the hull of the distributions, shape (l, 2)."""
-        shares = pmfs(self.distributions, units(), history()).values()
-        rows = np.array([(share, 1.0 - share) for share in shares])
-        return rows[smoothed.hull_vertices(rows)]
 
 
-@experiment(
-    "smoothed-tables-1-2-3",
-    PAPER,
-    "Table 1; the notions of Tables 2 and 3 in numbers",
-    "The sampling-histogram under DP, smoothed DP and distributional DP, with and "
-    "without noise, over the two extreme regions of 2020. Tables 2 and 3 of the paper have no "
-    "numbers; here three of their notions are computed.",
-    published="Table 1: (0, eta)-DP and exp(-Theta(n)) without noise, (eta epsilon, 0)-DP with",
-    config=Config(),
-    mathematics=(
-        r"\Pr[\tilde h | h] = \frac{1}{Z} \exp\left(-\frac{\varepsilon}{4} "
-        r"\sum_j |h_j - \tilde h_j|\right)",
-        r"\varepsilon' = \ln(1 + \eta (e^{\varepsilon} - 1)) \geq \eta \varepsilon",
-        r"\delta_{DDP} \leq \delta_{SDP} = \max_{\pi \in \Pi^n} E_{x \sim \pi} [\delta(x)] "
-        r"\leq \delta_{DP} = \max_x \delta(x)",
-    ),
-)
+@experiment("smoothed-tables-1-2-3", config=Config())
 def run(config: Config) -> Outcome:
     """Compute Table 1, and numbers for Tables 2 and 3."""
-    distributions = config.pmfs()
+    shares = np.array([(share, 1.0 - share) for share in pmfs("units").values()])
+    distributions = shares[smoothed.hull_vertices(shares)]
     noisy = [
         _with_noise(n, max(1, math.ceil(rate * n)), epsilon, distributions)
         for n in track(config.records)
-        for rate in config.rates
+        for rate in _RATES
         for epsilon in config.epsilons
     ]
     plain = []
-    for n, epsilon in product(config.without_noise, config.without_noise_epsilons):
+    for n, epsilon in product(config.without_noise, _WITHOUT_NOISE):
         mechanism = smoothed.SamplingHistogram.of_lost_rate(n, config.lost_rate)
         worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
         plain.append(
@@ -104,11 +70,10 @@ def run(config: Config) -> Outcome:
         )
     notions = []
     for n in track(config.compared):
-        drawn = math.ceil(config.compared_rate * n)
-        # All of so few records would be drawn.
-        drawn = max(1, drawn - (n < 10 and config.compared_rate < 1.0 and drawn == n))
+        # All of fewer records would be drawn.
+        drawn = math.ceil(_RATE * n) if n >= 10 else n - 1
         mechanism = smoothed.SamplingHistogram(n, drawn)
-        for epsilon in config.compared_epsilons:
+        for epsilon in _COMPARED:
             worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
             simulated = distributional_delta(mechanism, epsilon, distributions)
             notions.append(
@@ -122,14 +87,12 @@ def run(config: Config) -> Outcome:
                     "distributional_gap": simulated.gap,
                 }
             )
-    noiseless = f"The same without noise, {100 * config.lost_rate:g} % lost."
-    three = f"delta of three notions, about {config.compared_rate:g} n of the records drawn."
     tables = {
-        "table_1": Table.of("Sampling-histogram with noise of level 1 / epsilon.", noisy),
-        "table_1_without_noise": Table.of(noiseless, plain),
-        "tables_2_3": Table.of(three, notions),
+        "table_1": Table.of(noisy),
+        "table_1_without_noise": Table.of(plain),
+        "tables_2_3": Table.of(notions),
     }
-    return Outcome(tables, (), _comparisons(noisy, plain, notions), data=COUNTED)
+    return Outcome(tables, _comparisons(noisy, plain, notions), data=COUNTED)
 
 
 def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Any]:
@@ -152,33 +115,27 @@ def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -
 def _comparisons(
     noisy: list[dict[str, Any]], plain: list[dict[str, Any]], notions: list[dict[str, Any]]
 ) -> tuple[Comparison, ...]:
-    broken = [row for row in noisy if row["least_epsilon"] > row["claimed_epsilon"]]
-    ordered = all(
-        row["distributional_delta"] - 1e-8 <= row["smoothed_delta"] <= row["dp_delta"] * (1 + 1e-12)
-        for row in notions
-    )
-    without = all(abs(row["dp_delta"] - row["share_drawn"]) < 1e-12 for row in plain)
     least = [
         min(row["log10_smoothed_delta"] for row in plain if row["records"] == n)
         for n in dict.fromkeys(row["records"] for row in plain)
     ]
     falling = all(a > b for a, b in pairwise(least))
-    strict = sum(row["distributional_delta"] < row["smoothed_delta"] for row in notions)
     return (
-        statement(
+        judged(
             "With noise the sampling-histogram is (eta epsilon, 0)-DP at a constant sampling rate "
             "eta, e.g. 99.8 % (Table 1).",
-            _broken(broken, len(noisy)) if broken else "Holds in all settings.",
+            noisy,
+            lambda row: row["least_epsilon"] <= row["claimed_epsilon"],
             "every database, neighbour and output; closed form in noisy_guarantee",
-            holds=not broken,
+            show=("records", "drawn", "epsilon", "least_epsilon", "claimed_epsilon"),
+            worst=lambda row: row["least_epsilon"] / row["claimed_epsilon"],
+            said="The paper's example has eta = 0.998.",
         ),
-        statement(
+        judged(
             "Without noise it is (0, eta)-DP (Table 1).",
-            f"delta is T/n at every epsilon of {len(plain)} settings."
-            if without
-            else "DP's delta is above T/n, or below it.",
+            plain,
+            lambda row: abs(row["dp_delta"] - row["share_drawn"]) < 1e-12,
             "coupling proof",
-            holds=without,
         ),
         not_comparable(
             "Without noise smoothed delta is exp(-Theta(n)) (Table 1).",
@@ -186,25 +143,16 @@ def _comparisons(
             "every composition",
             why="exp(-Theta(n)) is a statement on a limit",
         ),
-        statement(
+        judged(
             "Smoothed DP implies distributional DP (Proposition 9).",
-            f"Holds in {len(notions)} settings, strictly in {strict}." if ordered else "Fails.",
+            notions,
+            lambda row: (
+                row["distributional_delta"] - 1e-8
+                <= row["smoothed_delta"]
+                <= row["dp_delta"] * (1 + 1e-12)
+            ),
             "linear program over simulators, dual bound within 1e-8",
-            holds=ordered,
         ),
-    )
-
-
-def _broken(broken: list[dict[str, Any]], settings: int) -> str:
-    """Say where (eta epsilon, 0)-DP fails: at which shares, and from which epsilon on."""
-    worst = max(broken, key=lambda row: row["least_epsilon"] / row["claimed_epsilon"])
-    share = max(row["drawn"] / row["records"] for row in broken)
-    return (
-        f"False in {len(broken)} of {settings} our settings, all with eta of at most {share:g} "
-        f"and epsilon of at least {min(row['epsilon'] for row in broken):g}: at n = "
-        f"{worst['records']}, T = {worst['drawn']}, epsilon = {worst['epsilon']:g} the least is "
-        f"{worst['least_epsilon']:.4f}, not {worst['claimed_epsilon']:.4f}. The "
-        "paper's example has eta = 0.998."
     )
 
 

@@ -7,89 +7,58 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations, product
+from functools import partial
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Probability, Seed, Several, Some
+from experiments.parameters import STRICT, Count, Seed, Several, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed import PAPER
-from experiments.smoothed.gradients import Gradients, gradients
+from experiments.smoothed.gradients import Gradients, QuantisedGradient, gradients
 from experiments.verdicts import not_comparable
 
 _LN10 = math.log(10.0)
 
 
+# Of a band, over all compositions of one n at once.
+_CONFIDENCE = 0.99
+
+
 @dataclass(frozen=True, config=STRICT)
 class Config:
-    """Distributions, sizes and epsilon, and the number of databases that estimate the expectation.
+    """Sizes and epsilon, and the number of databases that estimate the expectation.
 
     Attributes:
-        distributions: the sets Pi, each a text of words "family:mean,deviation" separated by
-            blanks, the family gaussian or laplace; each set has a panel.
         batches: T, at least two; the database has n = T^2 records, as in the paper.
         epsilons: in nats; the paper's text does not print those of its figures.
-        shares: fractions of the n records from one distribution of a set, the others being from
-            another, for every two of them; with 0 and 1 all records are from one.
+        shares: fractions of the n records from the first distribution of a set, the others being
+            from the second; with 0 and 1 all records are from one.
         databases: at least 2, sampled for each composition and n.
-        confidence: of the band, over all compositions of one n at once.
         seed: of numpy's generator.
     """
 
-    distributions: Some[str]
-    batches: Several[Count] = (6, 8, 10, 12, 15)
+    batches: Annotated[Several[Count], MinLen(2)] = (6, 8, 10, 12, 15)
     epsilons: Some[Annotated[float, Ge(0.0)]] = (0.5, 1.0, 2.0, 7.0)
     shares: Some[Annotated[float, Ge(0.0), Le(1.0)]] = (0.0, 0.5, 1.0)
     databases: Annotated[int, Ge(2)] = 12
-    confidence: Probability = 0.99
     seed: Seed = 1
 
-    def __post_init__(self) -> None:
-        if len(self.batches) < 2:
-            raise ParameterError(
-                f"batches is {self.batches}; it must hold 2 numbers or more: a line is fitted."
-            )
-        gradients(self.distributions)
 
-    @property
-    def settings(self) -> tuple[Gradients, ...]:
-        """The sets of distributions."""
-        return gradients(self.distributions)
-
-
-def compositions(config: Config, members: int, records: int) -> dict[tuple[int, ...], list[int]]:
-    """Return how many records come from each distribution, each with what its draws are seeded by.
-
-    The grid runs along every edge of the simplex of compositions; its corners, which edges share,
-    are there once.
-    """
-    found: dict[tuple[int, ...], list[int]] = {}
-    if members == 1:
-        return {(records,): [records]}
-    for one, two in combinations(range(members), 2):
-        for share in config.shares:
-            counts = [0] * members
-            counts[one] = round(share * records)
-            counts[two] = records - counts[one]
-            own = [] if (one, two) == (0, 1) else [one, two]
-            found.setdefault(tuple(counts), [counts[one], *own])
-    return found
-
-
-def run(config: Config) -> Outcome:
+def run(sets: tuple[Gradients, ...], config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
     averages, largest = [], []
-    for (place, setting), drawn in track(list(product(enumerate(config.settings), config.batches))):
-        grid = compositions(config, len(setting.members), drawn**2)
+    for (place, setting), drawn in track(list(product(enumerate(sets), config.batches))):
+        grid = list(dict.fromkeys(round(share * drawn**2) for share in config.shares))
         rows = []
-        for counts, seed in grid.items():
-            rng = np.random.default_rng([config.seed, place, drawn, *seed])
+        for first in grid:
+            counts = (first, drawn**2 - first)
+            rng = np.random.default_rng([config.seed, place, drawn, first])
             logs = [
                 smoothed.sgd_profile(setting.sample(counts, rng), drawn, config.epsilons).log_delta
                 for _ in range(config.databases)
@@ -100,10 +69,10 @@ def run(config: Config) -> Outcome:
                     "records": drawn**2,
                     "drawn": drawn,
                     "epsilon": epsilon,
-                    "from_first": counts[0],
+                    "from_first": first,
                     "pure": max(counts) == drawn**2,
                 }
-                | _average(config, of_epsilon, len(grid))
+                | _average(of_epsilon, len(grid))
                 for epsilon, of_epsilon in zip(config.epsilons, np.transpose(logs), strict=True)
             ]
         averages += rows
@@ -117,29 +86,19 @@ def run(config: Config) -> Outcome:
             largest.append(best | ends)
     fits = _fits(largest)
     tables = {
-        "smoothed": Table.of(
-            "The largest average of delta over the compositions tried, its "
-            f"{config.confidence:.0%} band over sampled databases, and DP's delta.",
-            largest,
-        ),
-        "fits": Table.of(
-            "delta = exp(a + b n) and exp(a + b T), least squares in log delta.", fits
-        ),
-        "compositions": Table.of(
-            "Average of delta over the databases of each composition; each database exact.",
-            averages,
-        ),
+        "smoothed": Table.of(largest),
+        "fits": Table.of(fits),
+        "compositions": Table.of(averages),
     }
     return Outcome(
         tables,
-        tuple(_findings(largest)),
         (_comparison(config, fits),),
         data="gradients sampled from the distributions",
         generated=True,
     )
 
 
-def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, float]:
+def _average(logs: np.ndarray, compositions: int) -> dict[str, float]:
     """Return the average of exp(logs) over databases with a band, in decimal logarithms.
 
     The band is mean exp(+- t s / (mean sqrt(K))), Student's t at level (1 - confidence) / (number
@@ -147,7 +106,7 @@ def _average(config: Config, logs: np.ndarray, compositions: int) -> dict[str, f
     """
     from scipy import stats
 
-    level = (1.0 - config.confidence) / compositions
+    level = (1.0 - _CONFIDENCE) / compositions
     scaled = np.exp(logs - logs.max())
     log_mean = float(logs.max() + math.log(scaled.mean()))
     relative = float(scaled.std(ddof=1) / scaled.mean())
@@ -195,31 +154,6 @@ def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
     )
 
 
-def _findings(largest: list[dict[str, Any]]) -> list[str]:
-    findings = [
-        f"The largest average is at an end of the grid of compositions in "
-        f"{sum(row['pure'] for row in largest)} of {len(largest)} cases; compositions between "
-        "those of the grid are not evaluated."
-    ]
-    skewed = [row["epsilon"] for row in largest if row["share_of_largest"] > 1 / 3]
-    if skewed:
-        findings.append(
-            f"In {len(skewed)} cases, at epsilon = "
-            f"{', '.join(f'{epsilon:g}' for epsilon in sorted(set(skewed)))}, one database carries "
-            "more than a third of the average: the band understates the uncertainty there."
-        )
-    return findings
-
-
-FIGURE_2 = ("gaussian:0,0.12 gaussian:0.2,0.12",)
-FIGURE_5 = (
-    "gaussian:0,0.15 gaussian:0.2,0.15",
-    "gaussian:0,0.1 gaussian:0.2,0.1",
-    "gaussian:0,0.12 laplace:0,0.12",
-    "laplace:0,0.12 laplace:0.2,0.12",
-)
-
-
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
     table, fits = outcome.tables["smoothed"], outcome.tables["fits"].select(variable="records")
@@ -252,30 +186,32 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-_QUICK_2 = Config(FIGURE_2, databases=10)
-_QUICK_5 = Config(FIGURE_5, batches=(4, 6, 8, 10, 12), databases=5)
+def _normal(mean: float, deviation: float) -> QuantisedGradient:
+    return QuantisedGradient(mean, deviation)
+
+
+def _laplace(mean: float, deviation: float) -> QuantisedGradient:
+    return QuantisedGradient(mean, deviation, "laplace")
+
+
+_FIGURE_2 = gradients((_normal(0, 0.12), _normal(0.2, 0.12)))
+_FIGURE_5 = gradients(
+    (_normal(0, 0.15), _normal(0.2, 0.15)),
+    (_normal(0, 0.1), _normal(0.2, 0.1)),
+    (_normal(0, 0.12), _laplace(0, 0.12)),
+    (_laplace(0, 0.12), _laplace(0.2, 0.12)),
+)
+_QUICK_2 = Config(databases=10)
+_QUICK_5 = Config(batches=(4, 6, 8, 10, 12), databases=5)
 _FULL = {"batches": (5, 7, 9, 11, 13, 15, 17, 20, 22), "shares": (0.0, 0.25, 0.5, 0.75, 1.0)}
 
-for _name, _item, _quick, _databases in (
-    ("smoothed-figure-2-right", "Figure 2 (right)", _QUICK_2, 40),
-    ("smoothed-figure-5", "Figure 5", _QUICK_5, 20),
+for _name, _sets, _quick, _databases in (
+    ("smoothed-figure-2-right", _FIGURE_2, _QUICK_2, 40),
+    ("smoothed-figure-5", _FIGURE_5, _QUICK_5, 20),
 ):
     experiment(
         _name,
-        PAPER,
-        _item,
-        "Smoothed delta of one SGD step with 8-bit gradients: delta of each database is exact, "
-        "its average is over sampled databases of a grid of compositions, with a 99 % band. "
-        "Dotted: exponential fits in n.",
-        published="delta falls exponentially in n, DP's delta does not; no numbers.",
         config=replace(_quick, databases=_databases, **_FULL),
         quick=_quick,
-        effort=("databases", "confidence", "seed"),
-        mathematics=(
-            r"\delta_{SDP}(\varepsilon) = \max_{n_1 + n_2 = n} E_{x \sim \pi_1^{n_1} \pi_2^{n_2}} "
-            r"[\delta(x)], \qquad M(x) = \left\lfloor \frac{1}{T} \sum_{i \in B} x_i "
-            r"+ \frac{1}{2} \right\rfloor, \qquad |B| = T = \sqrt{n}",
-            r"\sum_s c_s y^s = [z^T] \prod_{i=1}^n (1 + z y^{x_i}), \qquad "
-            r"\Pr\left[\sum_{i \in B} x_i = s\right] = c_s \binom{n}{T}^{-1}",
-        ),
-    )(run).figure(plot)
+        effort=("databases", "seed"),
+    )(partial(run, _sets)).figure(plot)

@@ -8,13 +8,31 @@ the method of McKenna, Maity, Mazumdar and Miklau (VLDB 2020).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import combinations
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from dpopt.local.decoder import category_variances
 from dpopt.local.subsets import best_subset
+
+
+def least_of(variances: Mapping[str, float]) -> str:
+    """Return the name of the least variance, the first of those that are equal up to rounding.
+
+    Subset selection of single categories is randomised response.
+    """
+    return min(variances, key=lambda name: float(f"{variances[name]:.9g}"))
+
+
+Categories = Annotated[int, Ge(2), Le(20)]
+"""Number of categories for which all patterns are enumerated."""
+Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
+Queries = Literal["histogram", "prefix", "range", "marginals"]
+
 
 Matrix = npt.NDArray[np.float64]
 """Two-dimensional, of floats."""
@@ -89,14 +107,7 @@ def unary_variances(epsilon: float, gram: Matrix) -> Vector:
 
 
 def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> dict[str, float]:
-    """Return the variance of each mechanism of old, for each person, by name.
-
-    Args:
-        categories: n.
-        epsilon: in nats.
-        gram: G = W'W, shape (n, n).
-        prior: p, shape (n,).
-    """
+    """Return each mechanism's variance per person, by name, for G = W'W and prior p."""
     uniform = np.full(categories, 1 / categories)
 
     def written(rows: Matrix) -> float:
@@ -120,12 +131,7 @@ def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> d
 
 
 def projected_gradient(
-    gram: Matrix,
-    epsilon: float,
-    prior: Vector,
-    rng: np.random.Generator,
-    *,
-    steps: int = _STEPS,
+    gram: Matrix, epsilon: float, prior: Vector, rng: np.random.Generator, *, steps: int = _STEPS
 ) -> Matrix:
     """Return a local optimum as McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find it.
 

@@ -17,9 +17,7 @@ from dpopt.local.subsets import best_subset
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import short
-from experiments.workload.baselines import variances
-from experiments.workload.common import PAPER, PROGRAM, Epsilon, least_of
+from experiments.workload.baselines import Epsilon, least_of, variances
 
 # Curve of the histogram's closed form.
 _CLOSED = "histogram"
@@ -43,18 +41,7 @@ class Config:
 
 
 @experiment(
-    "workload-growth",
-    PAPER,
-    "Growth with the alphabet",
-    "The least variance as the number of categories grows, with a proved bound: from all patterns "
-    "up to 24 categories, from a semidefinite program above, and the closed form for histograms.",
-    config=Config(),
-    quick=Config(categories=(4, 8, 12), closed=(4, 16, 64)),
-    mathematics=(
-        *PROGRAM,
-        r"\text{histogram: } \min_k \frac{(n - 1)^2 (k e^\varepsilon + n - k)^2}"
-        r"{n \, k (n - k) (e^\varepsilon - 1)^2} + \frac{1}{n} - 1",
-    ),
+    "workload-growth", config=Config(), quick=Config(categories=(4, 8, 12), closed=(4, 16, 64))
 )
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
@@ -70,12 +57,8 @@ def run(config: Config) -> Outcome:
         records.append(
             _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
         )
-    table = Table.of(
-        "Least variance of all answers together, for each person, its bound, and the least of the "
-        "mechanisms in use; categories uniform.",
-        records,
-    )
-    return Outcome({"growth": table}, tuple(_findings(config, table)))
+    table = Table.of(records)
+    return Outcome({"growth": table})
 
 
 def _record(config: Config, workload: str, n: int, variance: float) -> dict[str, Cell]:
@@ -92,28 +75,6 @@ def _record(config: Config, workload: str, n: int, variance: float) -> dict[str,
         "best_in_use": used,
         "variance_in_use": others[used],
     }
-
-
-def _findings(config: Config, table: Table) -> list[str]:
-    rows = table.select(workload=config.workload).records
-    found = []
-    for proof in dict.fromkeys(row["bound_proved_by"] for row in rows):
-        part = [row for row in rows if row["bound_proved_by"] == proof]
-        sizes = ", ".join(str(row["categories"]) for row in part)
-        start = f"{config.workload}, n = {sizes}: the bound is by {proof}"
-        known = [row["variance"] / row["bound"] - 1 for row in part if row["bound"] is not None]
-        if known:
-            missing = max(known)
-            most = "within 1e-5" if missing < 1e-5 else f"at most {missing:.2%} off"
-            found.append(f"{start}, and the variance {most}.")
-        else:
-            found.append(f"{start}, which proves none.")
-    last = rows[-1]
-    found.append(
-        f"{config.workload}, n = {last['categories']}: {last['best_in_use']}, the best in use, has "
-        f"{short(last['variance_in_use'] / last['variance'])} times the variance."
-    )
-    return found
 
 
 @run.figure

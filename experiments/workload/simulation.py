@@ -16,9 +16,8 @@ from dpopt import Workload
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.smoothed.votes import units
-from experiments.verdicts import short
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.smoothed.elections import units
+from experiments.workload.baselines import Categories, Epsilon, Queries
 
 Counts = npt.NDArray[np.int64]
 
@@ -39,10 +38,6 @@ class Config:
         epsilon: in nats, from 0.01 to 12.
         people: N, one or more.
         runs: for each N, at least 2.
-        zipf: exponent a of the synthetic pmf, p_u proportional to u^-a, from 0 to 4; an example of
-            ratings that concentrate on few categories.
-        votes: your own CSV file, with names in the first column and the votes of two candidates in
-            the last two.
         seed: of the draws.
     """
 
@@ -57,14 +52,12 @@ class Config:
         10_000_000,
     )
     runs: Annotated[int, Ge(2)] = 4_000
-    zipf: Annotated[float, Ge(0.0), Le(4.0)] = 1.0
-    votes: str | None = None
     seed: Seed = 5
 
     def pmfs(self) -> dict[str, np.ndarray]:
-        """Return the pmf of the categories for each data set, shape (categories,)."""
+        """Return the pmf of the categories for each data set; Zipf's is as 1 / u."""
         place = np.arange(1, self.categories + 1, dtype=np.float64)
-        made = place**-self.zipf
+        made = 1 / place
         return {ELECTION: self._voters(), MADE: made / made.sum()}
 
     def _voters(self) -> np.ndarray:
@@ -74,30 +67,18 @@ class Config:
         Districts are omitted, because the totals of their states include them.
         """
         found = np.zeros(self.categories)
-        for each in units(self.votes):
+        for each in units():
             if "-" not in each.name:
                 place = math.floor((each.share - _LOW) / (_HIGH - _LOW) * self.categories)
                 found[min(max(place, 0), self.categories - 1)] += each.records
-        if not found.any():
-            found += 1.0
         return found / found.sum()
 
 
 @experiment(
     "workload-simulation",
-    PAPER,
-    "Simulation",
-    "The total variance that the certified kernel predicts for people of an election and "
-    "for a synthetic pmf, and the squared error of repeated runs, from a thousand people to ten "
-    "million.",
     config=Config(),
     quick=Config(categories=8, runs=1_000),
     effort=("runs", "seed"),
-    mathematics=(
-        *PROGRAM,
-        r"\mathrm{E} \| V y - W x \|^2 = \sum_u x_u \Big( \sum_o Q_{ou} \|V_o\|^2"
-        r" - \|W_u\|^2 \Big), \quad y = \sum_u \mathrm{Multinomial}(x_u, Q_{\cdot u})",
-    ),
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
@@ -123,17 +104,10 @@ def run(config: Config) -> Outcome:
                     "errors_apart": (seen - predicted) / error,
                 }
             )
-    table = Table.of(
-        "Total variance of all answers: predicted for these people, and the mean squared error "
-        "over runs with its standard error.",
-        records,
-    )
+    table = Table.of(records)
     return Outcome(
         {"variances": table},
-        tuple(_findings(table)),
-        data="US presidential election of 2020, certified counts by state; a made distribution"
-        if config.votes is None
-        else f"{config.votes}; a made distribution",
+        data="US presidential election of 2020, certified counts by state; a made distribution",
     )
 
 
@@ -159,20 +133,6 @@ def _squares(
     for pmf, people in zip(pmfs, histogram, strict=True):
         outputs += rng.multinomial(people, pmf / pmf.sum(), size=runs)
     return np.sum((outputs @ found.decoder.T - truth) ** 2, axis=1)
-
-
-def _findings(table: Table) -> list[str]:
-    found = []
-    for data in table.distinct("data"):
-        part = table.select(data=data)
-        furthest = max(abs(apart) for apart in part.column("errors_apart"))
-        people = ", ".join(f"{n:,}" for n in part.column("people"))
-        within = "within" if furthest <= _ERRORS else "not within"
-        found.append(
-            f"{data}: the mean squared error is {within} {_ERRORS} standard errors of the "
-            f"prediction, {short(furthest)} at most, for N = {people}."
-        )
-    return found
 
 
 @run.figure

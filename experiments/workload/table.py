@@ -16,8 +16,13 @@ from dpopt.local.decoder import category_variances
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Seed, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.workload.baselines import projected_gradient, variances
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import (
+    Categories,
+    Epsilon,
+    Queries,
+    projected_gradient,
+    variances,
+)
 
 OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"
@@ -46,15 +51,9 @@ class Config:
 
 @experiment(
     "workload-table",
-    PAPER,
-    "Table of variances",
-    "The least variance of linear queries, from a convex program with a proved bound, and the "
-    "variances of mechanisms in use. Projected gradient is our implementation of the method of "
-    "McKenna, Maity, Mazumdar and Miklau (2020), from random starts.",
     config=Config(),
     quick=Config(categories=8, tries=1, steps=300),
     effort=("tries", "steps", "seed"),
-    mathematics=PROGRAM,
 )
 def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each workload and epsilon, and evaluate the baselines."""
@@ -81,11 +80,7 @@ def run(config: Config) -> Outcome:
             }
             for name, variance in every.items()
         ]
-    table = Table.of(
-        "Variance of all answers, for each person, categories uniform; the bound holds for "
-        "every private mechanism with a linear unbiased estimate.",
-        records,
-    )
+    table = Table.of(records)
     return Outcome({"variances": table})
 
 
@@ -127,8 +122,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xticks([], minor=True)
-        axes.set_xlim(0.9, 1.15 * max(table.column("over_bound")))
-        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set(xlim=(0.9, 1.15 * max(table.column("over_bound"))), ylim=(len(names) - 0.4, -0.6))
         axes.set_yticks(range(len(names)), names)
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     return drawing.finish(figure, panels, _NOTE)

@@ -11,7 +11,7 @@ from dpopt import Workload
 from experiments import drawing
 from experiments.parameters import STRICT, Several
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.workload.common import PAPER, PROGRAM, Categories, Epsilon, Queries
+from experiments.workload.baselines import Categories, Epsilon, Queries
 
 OBJECTIVES = ("mean", "worst-case")
 
@@ -31,20 +31,7 @@ class Config:
     epsilon: Epsilon = 1.0
 
 
-@experiment(
-    "workload-worst",
-    PAPER,
-    "Worst data",
-    "A mechanism that is best on average may be worse for some data; the one that is "
-    "best for the worst data loses almost nothing on average.",
-    config=Config(),
-    quick=Config(categories=(4, 8)),
-    mathematics=(
-        *PROGRAM,
-        r"\text{worst data: } \min_\theta \max_p \; \mathrm{tr}(M^{-1} W^\top W)"
-        r" - \sum_u p_u \|W_u\|^2",
-    ),
-)
+@experiment("workload-worst", config=Config(), quick=Config(categories=(4, 8)))
 def run(config: Config) -> Outcome:
     """Design for the mean and for the worst data, and evaluate each mechanism on both."""
     records: list[dict[str, Cell]] = []
@@ -75,12 +62,8 @@ def run(config: Config) -> Outcome:
                 }
                 for u, value in enumerate(each)
             ]
-    variances = Table.of(
-        "Variance of all answers, for each person: of uniform categories, and of the worst "
-        "data; each mechanism with its own decoder.",
-        records,
-    )
-    categories = Table.of("What a person with each category adds to the variance.", by_category)
+    variances = Table.of(records)
+    categories = Table.of(by_category)
     return Outcome({"variances": variances, "categories": categories})
 
 

@@ -42,7 +42,7 @@ def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str])
 def edited(table: Table, change: Cells | Callable[[Cells], Cells]) -> Table:
     """The table with other cells in every row: the same ones, or those that ``change`` returns."""
     changed = [row | (change(row) if callable(change) else change) for row in table.records]
-    return Table.of(table.caption, changed)
+    return Table.of(changed, caption=table.caption)
 
 
 def only(found: Sequence[Comparison], words: str) -> Comparison:

@@ -77,7 +77,7 @@ def test_list_names_every_experiment(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_csv_keeps_every_digit() -> None:
-    table = Table.of("t", [{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}])
+    table = Table.of([{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}], caption="t")
     assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
 
 

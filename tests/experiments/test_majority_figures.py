@@ -15,7 +15,6 @@ import dpopt
 from dpopt import ParameterError, majority
 from experiments.catalogue import named
 from experiments.majority import priors
-from experiments.parameters import configured
 from tests.experiments.comparing import ran
 
 FIGURE_2 = named("majority-figure-2")
@@ -50,8 +49,9 @@ def test_subsampling_draws_the_most_voters_within_the_target() -> None:
     # 1 - (1 - 1e-5)^M is at most 3e-5 up to M = 3.
     few = replace(FIGURE_2.quick, allowance=(7.0,), delta=3e-5)
     assert [target.sample for target in few.targets] == [3]
-    with pytest.raises(ParameterError, match=r"^allowance is 0.5; it must be at least 1 for"):
-        configured(FIGURE_2, False, {"allowance": (0.5, 1.0), "curves": ("subsampling",)})
+    none = replace(FIGURE_2.quick, allowance=(0.5, 1.0), curves=("subsampling",))
+    with pytest.raises(ParameterError, match=r"^size is 0; it must be an integer of at least 1"):
+        FIGURE_2.run(none)
 
 
 @pytest.mark.slow

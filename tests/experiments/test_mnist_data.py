@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from experiments.data.download import Source, download
-from experiments.data.mnist import ARRAYS, load_digits, read_idx
+from experiments.data.mnist import ARRAYS, Source, download, load_digits, read_idx
 
 SAMPLE = Path(__file__).parents[1] / "data" / "mnist_sample.npz"
 

@@ -175,7 +175,7 @@ def entry(*verdicts: str, **fields: Any) -> Entry:
     """An entry whose comparisons have these verdicts."""
     said = tuple(Comparison(f"claim {v}", f"ours <{v}>", v, f"proof {v}") for v in verdicts)
     table = Table("A caption.", ("m", "word"), ((1, "short"), (2, None)))
-    outcome = Outcome({"t": table}, ("a finding & more",), said)
+    outcome = Outcome({"t": table}, said)
     return Entry(replace(EXAMPLE, **fields), outcome, 1.25)
 
 
@@ -213,7 +213,6 @@ def test_the_pages_hold_what_the_records_say(folder: Path) -> None:
             parts = comparison["verdict"] in ("refuted", "differs", "sharper")
             assert (comparison["claim"] in index) == parts
             assert not parts or comparison["ours"] in index
-        assert all(finding in words.words for finding in record["findings"])
 
 
 def test_pages_are_in_order_for_those_who_hear_them(folder: Path) -> None:
@@ -250,7 +249,7 @@ def test_a_statement_counts_once_however_many_items_judge_it(tmp_path: Path) -> 
             Comparison(f"claim of {name}", "o.", verdict, "p", "the rule", "theorem 2")
             for verdict in verdicts
         )
-        return Entry(replace(EXAMPLE, name=name, item=name), Outcome({}, (), said), 1.0)
+        return Entry(replace(EXAMPLE, name=name, item=name), Outcome({}, said), 1.0)
 
     index = written([judging("a", "agrees", "refuted"), judging("b", "refuted")], tmp_path)
     summary = part_of(index, "Where the papers and this run part 1 printed", "What the verdicts")
@@ -310,7 +309,7 @@ def everywhere(text: str, formula: str) -> list[Entry]:
     )
     said = tuple(Comparison(text, text, verdict, text, text, text) for verdict in VERDICTS)
     table = Table(text, (text, "x"), ((text, 1.5), (None, 2.5)))
-    outcome = Outcome({text.replace("/", "|"): table}, (text,), said, text, True)
+    outcome = Outcome({text.replace("/", "|"): table}, said, text, True)
     settings = {text: text, "listed": [text], "named": {text: text}}
     shown = Entry(
         experiment,
@@ -443,9 +442,9 @@ def test_the_search_works_from_a_file(browser: Chrome, folder: Path) -> None:
         assert len(found) == len(claims)
         assert all(any(claim in text for text in found) for claim in claims)
     assert sought(browser, "") == []
-    finding = records["prior-example-1"]["findings"][0]
-    words = " ".join(finding.upper().split()[:4])
-    assert any(finding in text for text in sought(browser, words))
+    claim = records["prior-example-1"]["comparisons"][0]["claim"]
+    words = " ".join(claim.upper().split()[:4])
+    assert any(claim in text for text in sought(browser, words))
     assert sought(browser, "nowhere-to-be-found") == []
     status = browser.find_element("css selector", "#search [role=status]")
     assert status.text == "0 found"

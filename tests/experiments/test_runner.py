@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from dpopt import ParameterError
-from experiments import digest, style
+from experiments import store, style
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry, kept_entry, kept_run
 from experiments.parameters import configured
@@ -133,7 +133,7 @@ def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
     file.write_text("one")
 
     def found(value: object) -> Any:
-        return digest.data_files({"path": value, "epsilon": 1.0})
+        return store.data_files({"path": value, "epsilon": 1.0})
 
     ((name, size, _),) = found(str(file))
     assert (name, size) == (str(file.resolve()), 3)
@@ -164,14 +164,14 @@ def test_the_code_that_counts(
 ) -> None:
     root = tmp_path / "experiments"
     shutil.copytree(ROOT / "experiments", root, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(digest, "_ROOT", root)
+    monkeypatch.setattr(store, "_ROOT", root)
     digests = []
     for text in ("", "\n"):
         with (root / file).open("a", encoding="utf-8") as written:
             written.write(text)
-        digest.code_digest.cache_clear()
-        digests.append([digest.code_digest(), digest.code_digest(drawing=True)])
-    digest.code_digest.cache_clear()
+        store.code_digest.cache_clear()
+        digests.append([store.code_digest(), store.code_digest(drawing=True)])
+    store.code_digest.cache_clear()
     before, after = digests
     assert [a != b for a, b in zip(before, after, strict=True)] == [tables, pictures]
 
@@ -200,7 +200,7 @@ def judged(*effort: str) -> Experiment:
         return figure
 
     said = Comparison("claim", "ours", "agrees", "exact", "rule")
-    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (), (said,), "nothing", generated=True)
+    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (said,), "nothing", generated=True)
     return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
 
 

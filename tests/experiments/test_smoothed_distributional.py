@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import smoothed
-from experiments.smoothed.distributional import distributional_delta
+from experiments.smoothed.program import distributional_delta
 
 PMFS = [[0.3, 0.7], [0.6, 0.4]]
 

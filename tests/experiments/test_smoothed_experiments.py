@@ -6,15 +6,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpopt import ParameterError, smoothed
+from dpopt import smoothed
 from experiments.catalogue import named
-from experiments.smoothed import claims, elections, notions, runtime
-from experiments.smoothed.votes import history, read, units
+from experiments.smoothed import claims, notions, runtime
+from experiments.smoothed.elections import history, pmfs, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
@@ -73,8 +72,9 @@ def test_figure_2_has_the_reference_values_certified() -> None:
     small = replace(FIGURE_2.quick, records=(100_000, 500_000))
     outcome = ran(FIGURE_2, small)
     table = outcome.tables["smoothed"]
-    assert outcome.findings[-1].startswith("Over DC NE-2 smoothed delta is the same double as over")
-    assert "in 8 of 8 settings" in outcome.findings[-1]
+    both = [table.select(panel=drawn).column("log10_delta") for drawn in (True, False)]
+    assert both[0] == both[1]
+    assert len(both[0]) == 8
     assert set(table.select(panel=False).column("setting")) == {"DC NE-2"}
     table = table.select(panel=True)
     (first,) = table.select(records=100_000, epsilon=1.0).column("log10_delta")
@@ -106,7 +106,7 @@ def test_table_1_shows_where_the_claim_on_noise_fails() -> None:
     verdicts = [comparison.verdict for comparison in outcome.comparisons]
     assert verdicts == ["refuted", "agrees", "not comparable", "agrees"]
     # The claim fails for small shares and large epsilon only.
-    assert "all with eta of at most 0.1 and epsilon of at least 4:" in outcome.comparisons[0].ours
+    assert "epsilon = 8, least_epsilon = " in outcome.comparisons[0].ours
     for row in outcome.tables["tables_2_3"].records:
         assert row["distributional_delta"] < row["smoothed_delta"] < row["dp_delta"]
         assert row["distributional_gap"] < 1e-8
@@ -128,9 +128,8 @@ def test_the_claims_that_exact_values_refute() -> None:
     assert all("Read as: the prior of equation (3)" in c.ours for c in outcome.comparisons[3:])
     # Where a refuted bound fails is said: small samples, near the least epsilon that it allows.
     remark, theorem = (comparison.ours for comparison in outcome.comparisons[:2])
-    where = "all at T/n <= 0.0079 and epsilon at most 0.0074 above its least"
-    assert remark.startswith(f"Fair coins: false in 2 of 7 settings, {where}: at n = 200, T = 1 ")
-    assert theorem.startswith("At n = 200, 1 - (1 - 1/n)^T is enough, and less than T/(n + 1) from")
+    assert remark.startswith("Fails in 2 of 7 cases; records = 200, drawn = 1, epsilon = 0.010")
+    assert theorem.startswith("Fails in ")
     table = outcome.tables["remark_8"]
     for row in table.records:
         assert row["lower"] - 1e-9 <= row["exact"] <= row["ours"] + 1e-9
@@ -143,36 +142,13 @@ def test_the_claims_that_exact_values_refute() -> None:
     assert outcome.tables["lemmas"].select(lemma="2").column("largest") == [pytest.approx(1 / 3)]
 
 
-def test_some_elections_alone() -> None:
-    some = ran(FIGURE_1, replace(FIGURE_1.quick, years=(2020, 1920))).tables["elections"]
-    whole = ran(FIGURE_1, FIGURE_1.quick).tables["elections"]
-    assert some.column("year") == [1920, 2020]
-    assert some.rows == (whole.rows[0], whole.rows[-1])
-
-
-@pytest.mark.slow
-def test_votes_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("year,name,first,second\n2024,A,60,40\n2028,B,10,90\n", encoding="utf-8")
-    config = elections.Config(votes=str(path), lost_rates=(0.1,))
-    outcome = ran(FIGURE_1, config)
-    table = outcome.tables["elections"]
-    assert table.column("year") == [2024, 2028]
-    mechanism = smoothed.SamplingHistogram(100, 90)
-    epsilon = math.log(0.51 / 0.49)
-    for counts, log10 in zip(((60, 40), (10, 90)), table.column("log10_delta"), strict=True):
-        known = smoothed.privacy_profile(mechanism, epsilon, counts).log10_delta[0]
-        assert log10 == pytest.approx(float(known))
-    assert outcome.data == str(path)
-    drawn(FIGURE_1, outcome)
-
-
-def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "bad.csv"
-    for text in ("year,first,second\n", "a,b,c\n1920,x,2\n", "a,b,c\n1920,0,0\n"):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(ParameterError, match="it must be a CSV file with a name in the first"):
-            read(str(path), "votes")
+def test_names_of_distributions() -> None:
+    assert pmfs("history")["2020"] == 74216154 / (81268924 + 74216154)
+    assert (len(pmfs("units")), len(pmfs("history")), list(pmfs("DC NE-2"))) == (
+        56,
+        26,
+        ["DC", "NE-2"],
+    )
 
 
 def _products_as_written(m: int, count: int, n: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from experiments.smoothed import sgd, sgd_bias, sgd_estimates
 from experiments.smoothed.gradients import QuantisedGradient
 from experiments.smoothed.sgd_bias import databases
 
+SETS = sgd._FIGURE_5[2:]
 SMALL: Any = sgd.Config(
-    sgd.FIGURE_5[2:],
     batches=(3, 4),
     epsilons=(0.5, 2.0),
     shares=(0.0, 0.5, 1.0),
@@ -38,7 +37,7 @@ def records(outcome: Outcome, name: str) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def figure() -> Outcome:
-    return sgd.run(SMALL)
+    return sgd.run(SETS, SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def bias() -> Outcome:
 
 
 def test_averages_are_those_of_the_sampled_databases(figure: Outcome) -> None:
-    setting, drawn, first = SMALL.settings[1], 4, 8
+    setting, drawn, first = SETS[1], 4, 8
     rng = np.random.default_rng([SMALL.seed, 1, drawn, first])
     deltas = [
         smoothed.sgd_profile(setting.sample((first, 8), rng), drawn, 2.0).delta[0]
@@ -117,9 +116,6 @@ def test_heuristic_neighbours_miss_the_largest_delta_on_two_values(bias: Outcome
             assert row["heuristic"] < 0.01
         if row["database"] in ("formula", "N(0, .12²)"):
             assert row["delta"] == pytest.approx(row["heuristic"], rel=1e-12)
-    (finding,) = bias.findings
-    assert "-127, 128" in finding
-    assert "formula" not in finding
 
 
 def test_estimates_and_their_intervals(estimates: Outcome) -> None:
@@ -146,12 +142,3 @@ def test_the_interval_is_clopper_and_pearsons() -> None:
     found = sgd_estimates.estimate(counts, math.log(2), 100, 0.99)
     (p, q), (r, s) = (sgd_estimates.interval(hits, 100, 0.99) for hits in (31, 2))
     assert found == pytest.approx(((31 - 2 * 2) / 100, max(0.0, p - 2 * s), q - 2 * r))
-
-
-def test_compositions_run_along_the_edges() -> None:
-    config = replace(SMALL, shares=(0.0, 0.5, 1.0))
-    assert sgd.compositions(config, 2, 16) == {(0, 16): [0], (8, 8): [8], (16, 0): [16]}
-    three = sgd.compositions(config, 3, 4)
-    assert set(three) == {(4, 0, 0), (0, 4, 0), (0, 0, 4), (2, 2, 0), (2, 0, 2), (0, 2, 2)}
-    assert len({tuple(seed) for seed in three.values()}) == 6
-    assert sgd.compositions(config, 1, 9) == {(9,): [9]}

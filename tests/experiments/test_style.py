@@ -73,11 +73,11 @@ def test_a_hidden_curve_is_named(scale: str) -> None:
     assert pairs == [("subsampling", "the program")]
 
 
-@pytest.mark.parametrize("shown", [True, False])
-def test_remarks_are_kept_for_the_caption_and_left_out_of_the_figure_on_request(
-    shown: bool,
+@pytest.mark.parametrize(("name", "shown"), [("plain", True), ("ieee", False)])
+def test_remarks_are_kept_for_the_caption_and_left_out_of_a_venue_s_figure(
+    name: str, shown: bool
 ) -> None:
-    with style.context("ieee", remarks=shown):
+    with style.context(name):
         made, axes = drawing.panels(1)
         axes[0].plot([1, 2], [1, 2], label="below")
         axes[0].plot([1, 2], [1, 2], label="above")

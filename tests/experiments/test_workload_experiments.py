@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,11 +154,10 @@ def test_what_is_seen_is_what_was_predicted() -> None:
     assert set(rows.column("people")) == {10**k for k in range(3, 8)}
     assert max(map(abs, rows.column("errors_apart"))) < 3
     assert max(row["standard_error"] / row["predicted"] for row in rows.records) < 0.1
-    assert all("is within 3" in words for words in outcome.findings)
     drawn(simulation.run, outcome)
 
 
-def test_distributions_of_the_simulation(tmp_path: Path) -> None:
+def test_distributions_of_the_simulation() -> None:
     config = simulation.Config(categories=8)
     pmfs = config.pmfs()
     made = 1 / np.arange(1, 9)
@@ -168,11 +166,6 @@ def test_distributions_of_the_simulation(tmp_path: Path) -> None:
     assert pmfs[ELECTION].sum() == pytest.approx(1)
     # California: 0.351 for the second, in the class of 0.35 to 0.4.
     assert pmfs[ELECTION][1] > 17_116_679 / 158e6
-    own = tmp_path / "votes.csv"
-    own.write_text("name,a,b\nA,70,30\nB,40,60\nC-1,0,999\n")
-    assert replace(config, categories=2, votes=str(own)).pmfs()[ELECTION] == pytest.approx(
-        [0.5, 0.5]
-    )
     histogram = simulation._histogram(np.array([0.5, 0.3, 0.2]), 7)
     assert histogram.tolist() == [4, 2, 1]
 

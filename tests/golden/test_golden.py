@@ -1,4 +1,4 @@
-"""Values, bounds, tables and findings are those that are kept: they change only on purpose.
+"""Values, bounds and tables are those that are kept: they change only on purpose.
 
 ``python -m tests.golden --write`` keeps others, and says what moved; see `tests.golden.tables` for
 those of the experiments.

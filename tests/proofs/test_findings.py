@@ -16,8 +16,7 @@ import pytest
 import dpopt
 from dpopt import majority, verify
 from experiments.catalogue import all_experiments
-from experiments.refuted import refutations
-from experiments.refuted.record import Refutation, checker
+from experiments.refuted import Refutation, checker, refutations
 
 ALL = {each.name: each for each in refutations()}
 # A change of one formula after which the statement is true of the witness.

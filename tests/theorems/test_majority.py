@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import majority
 from dpopt.privacy import Guarantee
-from experiments.majority.published import harmonic, printed_constant
+from experiments.majority.voters import harmonic, printed_constant
 
 RATIOS = [Fraction(101, 100), Fraction(11, 10), Fraction(8, 5), Fraction(2), Fraction(50)]
 Pair = tuple[Fraction, Fraction]

@@ -10,8 +10,7 @@ import click
 
 from dpopt import ParameterError
 from dpopt.files import check_target, write_text
-from experiments.data.download import download
-from experiments.data.mnist import Digits, load_digits
+from experiments.data.mnist import Digits, download, load_digits
 from experiments.entry import run_command
 from experiments.kept import to_csv
 from experiments.majority.pate import rates as chosen

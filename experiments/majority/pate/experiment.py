@@ -14,20 +14,20 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 from matplotlib.figure import Figure
-from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from experiments import drawing
-from experiments.majority.pate.aggregate import METHODS, aggregators
-from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
-from experiments.majority.pate.rates import load_rates
-from experiments.majority.pate.tables import (
+from experiments.majority.pate.aggregate import (
+    METHODS,
+    aggregators,
     agreement_table,
     drawn_records,
     exact_record,
     teacher_table,
     totals_table,
 )
+from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
+from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import STRICT, Count, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
@@ -38,8 +38,7 @@ _VOTES = "exact accuracy on recorded votes; the teachers are not the paper's"
 _ONE_RUN = "one training run has no spread"
 
 Runs = Mapping[str, Sequence[float]]
-
-RERUN = "python -m experiments.majority.pate --data PATH --out FILE"
+_SHIPPED = "recorded votes of our teachers, shipped with the project"
 
 CURVES = {
     "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline-3"),
@@ -56,12 +55,6 @@ CEILINGS = {
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion"}
 
 
-def _known(method: str) -> str:
-    if method not in METHODS:
-        raise ValueError(f"hold some of {', '.join(METHODS)}")
-    return method
-
-
 @dataclass(frozen=True, config=STRICT)
 class Config:
     """Parameters of the tables.
@@ -74,7 +67,6 @@ class Config:
         draws: how often Q images are drawn, for mean and spread as printed in the paper; at
             least 2.
         seed: of the draws and of the aggregators' noise.
-        methods: aggregation methods that are evaluated and drawn.
     """
 
     datasets: Some[Literal["mnist", "fashion-mnist"]] = ("mnist", "fashion-mnist")
@@ -83,7 +75,6 @@ class Config:
     queries: Some[Count] = (20, 50, 100)
     draws: Annotated[int, Ge(2)] = 10
     seed: Seed = 10
-    methods: Some[Annotated[str, AfterValidator(_known)]] = tuple(METHODS)
 
     def sources(self) -> tuple[Path, ...]:
         """Return the votes files."""
@@ -97,16 +88,6 @@ QUICK = Config()
 
 @experiment(
     "majority-tables-1-6-8-10",
-    "DaRRM",
-    "Tables 1, 6, 8 and 10",
-    "Labels of MNIST and Fashion-MNIST images, 5 against 8, from K = 11 teachers at "
-    "(m epsilon, m Delta) for each label, epsilon = 0.0892 and 0.0852, Delta = 1e-4: GNMax on "
-    "teachers without privacy, DaRRM on teachers trained by DP-SGD. The votes are from our "
-    "three training runs for each data set, with learning rates chosen on training images.",
-    published="GNMax / subsampling / optimised gamma at Q = 100, MNIST: m = 1: .57 / .71 / .69; "
-    "m = 3: .64 / .76 / .80; m = 5: .72 / .79 / .83; m = 7: .80 / .80 / .83; Fashion-MNIST: m = 1: "
-    ".56 / .89 / .91; m = 3: .64 / .93 / .96; m = 5: .72 / .97 / .97; m = 7: .79 / .96 / .96; all "
-    "of them in the table.",
     config=replace(QUICK, draws=1000),
     quick=QUICK,
     effort=("draws", "seed"),
@@ -114,38 +95,22 @@ QUICK = Config()
 def run(config: Config) -> Outcome:
     """Aggregate the votes in every way, for every target."""
     shipped = config.votes is None
-    tables: dict[str, list[Table]] = {}
-    found: list[str] = []
+    rows: dict[str, list[dict[str, Cell]]] = {}
     compared: list[Comparison] = []
     for path in config.sources():
         votes = load_votes(path)
         part = _tables(votes, config)
-        found += [_origin(votes, shipped=shipped), _parallel(votes, part["accuracy"])]
         compared += comparisons(part, votes.dataset)
         for name, table in part.items():
-            tables.setdefault(name, []).append(_of_dataset(table, votes.dataset))
-    whole = {name: _joined(parts) for name, parts in tables.items()}
+            own = ({"dataset": votes.dataset, **record} for record in table.records)
+            rows.setdefault(name, []).extend(own)
+    whole = {name: Table.of(parts) for name, parts in rows.items()}
     whole["methods"] = Table.of(
-        "The ways of aggregating.",
-        [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()],
+        [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()]
     )
     if shipped:
         whole["learning-rates"] = load_rates()
-    return Outcome(whole, tuple(found), tuple(compared))
-
-
-def _of_dataset(table: Table, dataset: str) -> Table:
-    rows = tuple((dataset, *row) for row in table.rows)
-    return Table(table.caption, ("dataset", *table.columns), rows)
-
-
-def _joined(parts: Sequence[Table]) -> Table:
-    """Put tables below each other; data sets may have other training seeds."""
-    columns = tuple(dict.fromkeys(name for part in parts for name in part.columns))
-    rows = tuple(
-        tuple(record.get(name) for name in columns) for part in parts for record in part.records
-    )
-    return Table(parts[0].caption, columns, rows)
+    return Outcome(whole, tuple(compared), data=_SHIPPED if shipped else str(config.votes))
 
 
 def _tables(votes: Votes, config: Config) -> dict[str, Table]:
@@ -155,23 +120,11 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
     for allowance in track(config.allowance):
         ways = aggregators(votes, allowance)
         exact += [exact_record(votes, way, allowance) for way in ways]
-        asked = [way for way in ways if way.method in config.methods]
         for queries in config.queries:
-            drawn += drawn_records(config.draws, config.seed, votes, asked, allowance, queries)
+            drawn += drawn_records(config.draws, config.seed, votes, ways, allowance, queries)
     return {
-        "accuracy": Table.of(
-            "Expected accuracy of one label over all test images and over the aggregator's coins, "
-            "without sampling: mean, standard deviation, lowest and highest over the training "
-            "runs, and of each.",
-            exact,
-        ),
-        "queries": Table.of(
-            f"Accuracy of Q labels over {config.draws} draws of Q test images in each training "
-            "run: mean and standard deviation of a run's draws; exactly, with the standard "
-            "deviation between runs and each run; the printed value; its allowed difference from "
-            "the mean (95 %, Welch, and half of the last printed digit), and whether it is within.",
-            drawn,
-        ),
+        "accuracy": Table.of(exact),
+        "queries": Table.of(drawn),
         "teachers": teacher_table(votes),
         "agreement": agreement_table(votes),
         "totals": totals_table(votes, config.allowance, config.queries),
@@ -302,26 +255,6 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
 
 def _where(allowances: list[int]) -> str:
     return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
-
-
-def _origin(votes: Votes, *, shipped: bool) -> str:
-    seeds = ", ".join(str(run.seed) for run in votes.runs)
-    origin = "shipped with the project" if shipped else "from the given file"
-    return (
-        f"The votes come from a recorded training run ({votes.dataset}, classes "
-        f"{votes.classes[0]} and {votes.classes[1]}, {len(votes.labels)} test images, training "
-        f"seeds {seeds}), {origin}. To train anew: {RERUN}."
-    )
-
-
-def _parallel(votes: Votes, accuracy: Table) -> str:
-    whole = accuracy.select(method="private-majority").column("accuracy")[0]
-    return (
-        f"The private teachers' majority without noise is right with {whole:.3f}: their data are "
-        "disjoint, so that by parallel composition any number of its labels is "
-        f"({votes.stated_epsilon:g}, {votes.delta:g})-private. DaRRM's guarantee is for voters "
-        "that may all see the same record."
-    )
 
 
 @run.figure

@@ -14,8 +14,11 @@ holds in every training run. One run has no spread, and no verdict.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from functools import cache
 from math import sqrt
+from pathlib import Path
 from statistics import variance
 
 from scipy.special import stdtrit
@@ -24,56 +27,6 @@ Printed = tuple[float, float]
 
 PRINTED_METHODS = ("gnmax", "subsampling", "surrogate")
 """The columns of the printed tables: GNMax, gamma_Sub, gamma_opt."""
-
-QUERIES = (20, 50, 100)
-
-# For each m, one row for each Q: mean and standard deviation over 10 draws, for each method.
-_TABLES: dict[str, dict[int, tuple[tuple[Printed, Printed, Printed], ...]]] = {
-    "mnist": {
-        1: (
-            ((0.54, 0.11), (0.68, 0.07), (0.74, 0.08)),
-            ((0.51, 0.07), (0.67, 0.05), (0.66, 0.05)),
-            ((0.57, 0.03), (0.71, 0.03), (0.69, 0.04)),
-        ),
-        3: (
-            ((0.63, 0.09), (0.76, 0.09), (0.79, 0.09)),
-            ((0.66, 0.06), (0.75, 0.06), (0.79, 0.05)),
-            ((0.64, 0.04), (0.76, 0.04), (0.80, 0.04)),
-        ),
-        5: (
-            ((0.73, 0.11), (0.76, 0.09), (0.84, 0.07)),
-            ((0.75, 0.07), (0.82, 0.04), (0.83, 0.04)),
-            ((0.72, 0.04), (0.79, 0.05), (0.83, 0.03)),
-        ),
-        7: (
-            ((0.79, 0.07), (0.80, 0.09), (0.85, 0.08)),
-            ((0.80, 0.05), (0.82, 0.05), (0.85, 0.04)),
-            ((0.80, 0.04), (0.80, 0.04), (0.83, 0.03)),
-        ),
-    },
-    "fashion-mnist": {
-        1: (
-            ((0.56, 0.10), (0.92, 0.05), (0.89, 0.06)),
-            ((0.52, 0.05), (0.89, 0.04), (0.92, 0.03)),
-            ((0.56, 0.04), (0.89, 0.04), (0.91, 0.04)),
-        ),
-        3: (
-            ((0.65, 0.11), (0.90, 0.07), (0.96, 0.03)),
-            ((0.59, 0.06), (0.94, 0.03), (0.96, 0.02)),
-            ((0.64, 0.04), (0.93, 0.02), (0.96, 0.02)),
-        ),
-        5: (
-            ((0.72, 0.10), (0.96, 0.04), (0.97, 0.04)),
-            ((0.72, 0.08), (0.96, 0.02), (0.97, 0.02)),
-            ((0.72, 0.06), (0.97, 0.01), (0.97, 0.01)),
-        ),
-        7: (
-            ((0.79, 0.07), (0.95, 0.04), (0.96, 0.04)),
-            ((0.79, 0.05), (0.96, 0.03), (0.97, 0.03)),
-            ((0.79, 0.03), (0.96, 0.02), (0.96, 0.02)),
-        ),
-    },
-}
 
 DRAWS = 10
 """Number of draws in a mean that the paper prints."""
@@ -88,21 +41,23 @@ WITHIN = (
 ORDERED = "agrees if it holds in every training run"
 
 
+@cache
+def _tables() -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return the rows of the printed tables, mean and standard deviation over 10 draws each."""
+    with (Path(__file__).parent / "votes" / "printed.csv").open(encoding="utf-8") as file:
+        return {(row["dataset"], row["m"], row["Q"]): row for row in csv.DictReader(file)}
+
+
 def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed | None:
     """Return the printed mean and standard deviation; None where the paper prints none."""
-    rows = _TABLES.get(dataset, {}).get(allowance)
-    if rows is None or queries not in QUERIES or method not in PRINTED_METHODS:
+    row = _tables().get((dataset, str(allowance), str(queries)))
+    if row is None or method not in PRINTED_METHODS:
         return None
-    return rows[QUERIES.index(queries)][PRINTED_METHODS.index(method)]
+    return float(row[f"{method}_mean"]), float(row[f"{method}_std"])
 
 
 def allowed_difference(runs: Sequence[float], printed_std: float) -> float | None:
-    """Return the allowed difference of a printed mean from that of the runs; None for one run.
-
-    Args:
-        runs: exact accuracy of each training run.
-        printed_std: s, over ten draws.
-    """
+    """Return the allowed difference of a printed mean from that of the runs; None for one run."""
     if len(runs) < 2:
         return None
     ours, theirs = variance(runs) / len(runs), printed_std**2 / DRAWS

@@ -84,11 +84,7 @@ class Training:
     plain_rate: float = 0.1
 
     def part_size(self, images: int) -> int:
-        """Return how many of the training images each teacher gets: images / K, rounded down.
-
-        Raises:
-            ParameterError: if that is less than one batch.
-        """
+        """Return how many of the training images each teacher gets: images / K, rounded down."""
         size = images // self.teachers
         if size < self.batch_size:
             raise ParameterError(
@@ -121,23 +117,14 @@ SHIPPED = Path(__file__).parent / "votes" / "learning_rates.csv"
 
 
 def accuracies(votes: Bits, labels: Bits) -> tuple[float, float, float, float]:
-    """Return the lowest, mean and highest accuracy of the teachers, and that of their majority.
-
-    Args:
-        votes: zeros and ones, shape (K, images).
-        labels: shape (images,).
-    """
+    """Return the lowest, mean and highest accuracy of the teachers, and that of their majority."""
     single = (votes == labels).mean(axis=1)
     majority = (2 * votes.sum(axis=0, dtype=np.int64) > votes.shape[0]) == labels
     return float(single.min()), float(single.mean()), float(single.max()), float(majority.mean())
 
 
 def scan_table(records: Sequence[tuple[str, str, float, int, Bits, Bits]]) -> Table:
-    """Return the table of a scan, with the chosen rates marked.
-
-    Args:
-        records: data set, kind of teachers, rate, seed, votes, and labels of the held-out images.
-    """
+    """Return the table of a scan, with the chosen rates marked."""
     rows = [(*key, *accuracies(votes, labels)) for *key, votes, labels in records]
     table = Table(CAPTION, COLUMNS[:-1], tuple(rows))
     marked = tuple(
@@ -152,11 +139,7 @@ def _best(part: Table) -> float:
 
 
 def at_chosen_rates(training: Training, scan: Table, dataset: str) -> Training:
-    """Return the training at the learning rates that a scan chose for a data set.
-
-    Raises:
-        ParameterError: if the scan has none for it.
-    """
+    """Return the training at the learning rates that a scan chose for a data set."""
     rates = []
     for kind in KINDS:
         part = scan.select(dataset=dataset, teachers=kind, chosen=True).column("learning_rate")
@@ -167,11 +150,7 @@ def at_chosen_rates(training: Training, scan: Table, dataset: str) -> Training:
 
 
 def load_rates(path: Path = SHIPPED) -> Table:
-    """Read a scan that was written as CSV.
-
-    Raises:
-        ParameterError: if it is missing, or is no such file.
-    """
+    """Read a scan that was written as CSV."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *lines = csv.reader(file)

@@ -40,15 +40,7 @@ _FINE = 1e-3
 
 
 def accounted_epsilon(training: Training, size: int, error: float = 0.01) -> float:
-    """Return the epsilon of one private teacher at delta, as opacus's PRV accountant bounds it.
-
-    Args:
-        training: noise, batch size, epochs and delta.
-        size: images of the teacher; the sampling rate is opacus's, one over the batches of an
-            epoch.
-        error: the accountant's ``eps_error``: the bound is up to twice this above the truth;
-            0.01 is opacus's default, with which the paper's 0.0892 comes out.
-    """
+    """Return the epsilon of one private teacher at delta, as opacus's PRV accountant bounds it."""
     accountant = PRVAccountant()
     batches = training.steps(size) // training.epochs
     accountant.history = [(training.noise_multiplier, 1.0 / batches, training.steps(size))]
@@ -59,22 +51,12 @@ def accounted_epsilon(training: Training, size: int, error: float = 0.01) -> flo
 
 
 def train_votes(
-    digits: Digits,
-    training: Training,
-    seeds: tuple[int, ...],
-    *,
-    dataset: str = "mnist",
+    digits: Digits, training: Training, seeds: tuple[int, ...], *, dataset: str = "mnist"
 ) -> Votes:
     """Train private and non-private teachers for each seed; return their votes on the test images.
 
     A seed fixes the parts, the initial weights, the batches and the noise: on one machine, with
     the same versions and number of threads, the same seed gives the same votes.
-
-    Args:
-        digits: training and test images.
-        training: the teachers' parameters.
-        seeds: one run each, at least 0.
-        dataset: name for the record.
     """
     size = training.part_size(len(digits.train_labels))
     runs = []
@@ -100,13 +82,7 @@ def train_votes(
     )
 
 
-def train_teachers(
-    digits: Digits,
-    training: Training,
-    seed: int,
-    *,
-    private: bool,
-) -> Bits:
+def train_teachers(digits: Digits, training: Training, seed: int, *, private: bool) -> Bits:
     """Train the teachers of one run; return their votes, shape (K, test images).
 
     Private and non-private teachers of one seed use the same parts and start from the same weights.
@@ -198,14 +174,7 @@ def _descend(
 
 
 def scan(digits: Digits, training: Training, seeds: tuple[int, ...], dataset: str) -> Table:
-    """Train teachers at every learning rate on a part of the training images; test on the others.
-
-    Args:
-        digits: the images; test images are not used.
-        training: everything but the rates.
-        seeds: of the images held out and of the run, one run each.
-        dataset: name for the table.
-    """
+    """Train teachers at every learning rate on a part of the training images; test on others."""
     records = []
     for seed in seeds:
         part = digits.hold_out(len(digits.train_labels) // HELD_OUT, seed)

@@ -106,11 +106,7 @@ def save_votes(votes: Votes, path: Path) -> None:
 
 
 def load_votes(path: Path) -> Votes:
-    """Read a file that `save_votes` wrote.
-
-    Raises:
-        ParameterError: if it is missing, is no such file, or was changed or cut short.
-    """
+    """Read a file that `save_votes` wrote."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
