@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class PrivacyProfile(DeltaResult[Vector]):
     @property
     def method(self) -> str:
         """Method of computation, in words."""
-        if not isinstance(self.mechanism, SamplingHistogram):
+        if not _in_closed_form(self.mechanism):
             return "every output"
         return "tail sums" if self.mechanism.categories == 2 else "pooled pairs of categories"
 
@@ -157,7 +157,7 @@ def privacy_profile(
     if histogram is None:
         return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
     counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-    if isinstance(mechanism, SamplingHistogram):
+    if _in_closed_form(mechanism):
         logs = sampling.log_delta_at(mechanism, epsilon, counts)
     else:
         logs = general_log_profile(mechanism, epsilon, counts)
@@ -223,9 +223,14 @@ def log_profile(mechanism: AnonymousMechanism, epsilon: float) -> Vector:
             f"records is {n} with {m} categories: {count:,} databases; at most "
             "10,000,000 can be listed. Give one histogram."
         )
-    if not isinstance(mechanism, SamplingHistogram):
-        return general_log_profile(mechanism, epsilon)
-    return sampling.log_profile(mechanism, epsilon)
+    if _in_closed_form(mechanism):
+        return sampling.log_profile(mechanism, epsilon)
+    return general_log_profile(mechanism, epsilon)
+
+
+def _in_closed_form(mechanism: AnonymousMechanism) -> TypeGuard[SamplingHistogram]:
+    """Whether `sampling` has the divergences: draws without replacement."""
+    return isinstance(mechanism, SamplingHistogram) and not mechanism.replacement
 
 
 def general_log_profile(
@@ -243,7 +248,7 @@ def general_log_profile(
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def stick(p: Matrix, q: Matrix) -> Vector:
-        return np.maximum(0.0, p - factor * q).sum(axis=1)
+        return np.minimum(np.maximum(0.0, p - factor * q).sum(axis=1), 1.0)
 
     with np.errstate(divide="ignore"):
         return np.log(_largest(mechanism, stick, histogram))
