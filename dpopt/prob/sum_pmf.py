@@ -384,19 +384,19 @@ def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector:
     spans more than e^600.
     """
     bounds = sequence.log_terms(pmf, spread)
-    threshold = float(bounds.max()) - _FIRST_DEPTH
-    # If the omitted blocks are not negligible, the threshold is lowered once.
-    for _ in range(2):
+
+    def summed(threshold: float) -> tuple[Vector, float]:
+        """Return the sum over the blocks above a threshold, and a bound on all others."""
         selected = (bounds >= threshold) & (bounds > -np.inf)
         result = np.full(spread + 1, -np.inf)
         for start, stop in sequence.runs(pmf, selected):
-            summed = _correlate(sequence.values, pmf, start, stop, spread)
-            result = np.logaddexp(result, summed)
-        omitted = log_sum(bounds[~selected])
-        least = float(result.min())
-        if omitted <= least - _NEGLIGIBLE:
-            break
-        threshold = least - _NEGLIGIBLE - math.log(bounds.size)
+            result = np.logaddexp(result, _correlate(sequence.values, pmf, start, stop, spread))
+        return result, log_sum(bounds[~selected])
+
+    result, omitted = summed(float(bounds.max()) - _FIRST_DEPTH)
+    least = float(result.min()) - _NEGLIGIBLE
+    if omitted > least:
+        result, omitted = summed(least - math.log(bounds.size))
     return np.logaddexp(result, omitted)
 
 
