@@ -140,11 +140,11 @@ class Search:
     def __init__(self, values: Vector, low: Share, high: Share) -> None:
         self.low, self.high = low, high
         self.records = values.size - 1
-        # V, then its V-shaped majorants.
-        self.sequences = [Sequence(each) for each in (values, *candidate_majorants(values))]
-        # log E_{n1} by (sequence, n1).
-        self.logs: dict[tuple[int, int], float] = {}
-        self.best, self.argmax, self.evaluated = -math.inf, 0, 0
+        self.sequence = Sequence(values)
+        self.majorant = Sequence(majorant_at(values, valley_gap(values)[0]))
+        # log E_{n1} of V and of its majorant, by n1.
+        self.logs: dict[int, tuple[float, float]] = {}
+        self.best, self.argmax = -math.inf, 0
 
     def run(self, max_evaluations: int) -> MaximumCertificate:
         """Return the maximum, after at most about ``max_evaluations`` expectations."""
@@ -152,8 +152,8 @@ class Search:
         # Entries: (minus the bound on log E_{n1}, a, b).
         heap = [(-self.ceiling(0, n), 0, n)]
         settled_bound = -math.inf
-        while heap and -heap[0][0] > self.goal() and self.evaluated < max_evaluations:
-            advance("branch and bound", self.evaluated)
+        while heap and -heap[0][0] > self.goal() and len(self.logs) < max_evaluations:
+            advance("branch and bound", len(self.logs))
             bound, a, b = heapq.heappop(heap)
             if b - a <= LEAF:
                 settled_bound = max(settled_bound, self.settle(a, b))
@@ -163,46 +163,38 @@ class Search:
                     heapq.heappush(heap, (-min(-bound, self.ceiling(start, stop)), start, stop))
         advance("branch and bound", 1, 1)
         log_bound = max(settled_bound, -heap[0][0] if heap else -math.inf)
-        found = self.best, self.argmax, self.evaluated, n
+        found = self.best, self.argmax, len(self.logs), n
         return _maximum(*found, "branch and bound", LEAF, log_bound)
 
     def goal(self) -> float:
         """Return the largest bound that needs no further search: best value + 2 allowance."""
         return self.best + 2.0 * allowance(self.records, self.best, LEAF)
 
-    def value(self, ones: int, sequence: int = 0) -> float:
-        """Return log E_{n1} of V (0) or of a majorant, cached; update the best value of V."""
-        key = sequence, ones
-        if key not in self.logs:
+    def values(self, ones: int) -> tuple[float, float]:
+        """Return log E_{n1} of V and of its majorant, cached; update the best value."""
+        if ones not in self.logs:
             pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-            self.logs[key] = expectation(self.sequences[sequence], pmf)
-            if sequence == 0:
-                self.evaluated += 1
-                if self.logs[key] > self.best:
-                    self.best, self.argmax = self.logs[key], ones
-        return self.logs[key]
+            value, above = (expectation(each, pmf) for each in (self.sequence, self.majorant))
+            self.logs[ones] = value, above
+            if value > self.best:
+                self.best, self.argmax = value, ones
+        return self.logs[ones]
 
     def ceiling(self, a: int, b: int) -> float:
-        """Return a bound on log E_{n1} over [a, b], from V-shaped majorants of V at both ends."""
-        bound = math.inf
-        for sequence in range(len(self.sequences)):
-            above = max(self.value(a, sequence), self.value(b, sequence))
-            if sequence > 0:
-                bound = min(bound, above + allowance(self.records, above))
-            if bound <= self.goal():
-                break
-        return bound
+        """Return a bound on log E_{n1} over [a, b], from the V-shaped majorant at both ends."""
+        above = max(self.values(a)[1], self.values(b)[1])
+        return above + allowance(self.records, above)
 
     def settle(self, a: int, b: int) -> float:
         """Return a bound on log E_{n1} over a short [a, b], evaluating those that may be best."""
         common = sum_pmf(self.low, self.high, self.records - b, a)
-        smooth = averages(self.sequences[0], common, b - a)
+        smooth = averages(self.sequence, common, b - a)
         upper = all_compositions(smooth, self.low, self.high)
         upper += allowance(self.records, float(upper.max()), LEAF)
         # Evaluate compositions a + k, largest bound first, while the bound exceeds the goal.
         for k in np.argsort(-upper):
             if upper[k] > self.goal():
-                value = self.value(a + int(k))
+                value, _ = self.values(a + int(k))
                 upper[k] = value + allowance(self.records, value)
         return float(upper.max())
 
@@ -309,17 +301,3 @@ def majorant_at(log_values: Vector, valley: int) -> Vector:
     falling = np.maximum.accumulate(log_values[valley::-1])[::-1]
     rising = np.maximum.accumulate(log_values[valley:])
     return frozen(np.concatenate((falling, rising[1:])))
-
-
-def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
-    """Return V-shaped majorants with different valleys, none dominated by an earlier one.
-
-    Which valley gives the smallest expectation depends on the pmf; the candidates are the valley
-    of `valley_gap`, the index of the least V, and both ends (a rising and a falling majorant).
-    """
-    majorants = [majorant_at(log_values, valley_gap(log_values)[0])]
-    for valley in (int(np.argmin(log_values)), 0, log_values.size - 1):
-        majorant = majorant_at(log_values, valley)
-        if all(bool(np.any(majorant < other)) for other in majorants):
-            majorants.append(majorant)
-    return tuple(majorants)

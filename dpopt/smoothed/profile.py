@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Largest epsilon, in nats: e^700 is within doubles.
 LARGEST_EPSILON = 700.0
-# Probabilities held at once: 128 MB.
-_HELD_ENTRIES = 1 << 24
+# Probabilities of the first databases of a portion of pairs: 32 MB.
+_HELD_ENTRIES = 1 << 22
 
 Divergence = Callable[[Matrix, Matrix], Vector]
 """Divergences, at least 0, between the pmfs in corresponding rows of two arrays."""
@@ -312,26 +312,14 @@ def _over_pairs(
     largest = np.zeros(table.shape[0])
     # Pairs sorted by database, so that the pairs of a portion share rows.
     order = np.argsort(pairs[:, 0], kind="stable")
-    rows = max(2, _HELD_ENTRIES // mechanism.outputs)
-    step = order.size if table.shape[0] <= rows else max(1, rows // 2)
-    for start in range(0, order.size, max(1, step)):
+    step = max(1, _HELD_ENTRIES // mechanism.outputs)
+    for start in range(0, order.size, step):
         # Rows of pairs are (database, neighbour) in the table; rows_of are their rows in ``used``.
         portion = pairs[order[start : start + step]]
         used, rows_of = np.unique(portion, return_inverse=True)
         pmfs = mechanism.pmfs(table[used])
-        pair_values = _both_orders(pmfs, rows_of.reshape(portion.shape), divergence)
-        np.maximum.at(largest, portion[:, 0], pair_values)
-        np.maximum.at(largest, portion[:, 1], pair_values)
-    return largest
-
-
-def _both_orders(pmfs: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
-    """Return the larger of both divergences of each pair of rows, shape (pairs,)."""
-    largest = np.empty(pairs.shape[0])
-    # Pairs per block: both divergences hold a few arrays of shape (step, outputs).
-    step = max(1, (_HELD_ENTRIES >> 3) // pmfs.shape[1])
-    for start in range(0, pairs.shape[0], step):
-        block = slice(start, start + step)
-        p, q = pmfs[pairs[block, 0]], pmfs[pairs[block, 1]]
-        largest[block] = np.maximum(divergence(p, q), divergence(q, p))
+        p, q = (pmfs[rows] for rows in rows_of.reshape(portion.shape).T)
+        values = np.maximum(divergence(p, q), divergence(q, p))
+        np.maximum.at(largest, portion[:, 0], values)
+        np.maximum.at(largest, portion[:, 1], values)
     return largest
