@@ -20,7 +20,7 @@ from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
-from dpopt.lp.backends.highs import conflict
+from dpopt.lp.backends.highs import Highs, conflict
 from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vertex
 from dpopt.lp.bounds import dual_bound, implied_bound
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
@@ -105,7 +105,9 @@ class _Loop:
         owners = [name for name, rows in initial for _ in range(rows.count)]
         self.owners = np.array(owners, dtype=object)
         self.row_keys = set(_keys(rows.take(slice(self.model.rows.count, None))))
-        self.session: Session = backend.load(self.relaxation)
+        # On so many nearly parallel rows warm simplex runs stall.
+        solver = Highs(interior=True) if initial and backend == Highs() else backend
+        self.session: Session = solver.load(self.relaxation)
         self.iterations, self.rounds = 0, 0
         # Lower bound on the minimisation, and the best feasible point so far.
         self.lower, self.feasible = -np.inf, cast(Vector | None, None)
@@ -347,16 +349,14 @@ class _Loop:
         return True
 
     def basis(self) -> Basis | None:
-        """Return the final basis by name; None if the backend has none.
+        """Return the final basis by name; None if there is neither a basis nor a family.
 
-        After an early stop it holds only the families, so that their cuts can be reused.
+        Without a basis it holds only the families, so that their cuts can be reused.
         """
         families = {n: (family.oracle, family.over) for n, family in self.problem.families.items()}
-        if self.central:
-            return Basis({}, {}, families)
         statuses = self.session.basis() if isinstance(self.session, WarmSession) else None
-        if statuses is None:
-            return None
+        if statuses is None or self.central:
+            return Basis({}, {}, families) if families else None
         columns, rows = statuses
         return Basis(
             {name: columns[indices] for name, indices in self.model.variables.items()},
