@@ -283,7 +283,8 @@ class Problem:
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
             first: returns initial rows, spread over the set and in the form of the oracle's rows.
-                A problem of at least 150 variables is solved with them from the first round on.
+                A problem of at least 150 variables is solved with them from the first round on, by
+                interior points if the backend is HiGHS.
 
         Raises:
             ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a
