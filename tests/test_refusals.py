@@ -321,7 +321,7 @@ optimal_composition(Guarantee(0.1), 2, 1.0) -> delta is
 optimal_composition(Guarantee(0.1), 2, 1e-301) -> delta is
 smoothed.KernelMechanism(2, 2, [[1.0], [1.0]]) -> one row for each
 smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]]) -> below 0
-smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]]) -> sum is not 1
+smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]]) -> kernel has a row of sum 1.1
 smoothed.KernelMechanism(4, 2, np.ones((5, 1))).pmfs([[1, 2]]) -> 4 records over 2
 smoothed.privacy_profile(MEAN, 1.0, (5, 5)) -> histogram
 smoothed.privacy_profile(MEAN, 1.0, (5, 4, 1)) -> histogram

@@ -33,10 +33,6 @@ def two() -> Iterator[None]:
         yield
 
 
-def solve_votes() -> None:
-    dpopt.design(dpopt.Majority(301, 0.1, 3, objective="surrogate"))
-
-
 def solve_workload() -> None:
     dpopt.design(dpopt.Workload("prefix", 1.0, 8))
 
@@ -50,7 +46,6 @@ def decode_a_mechanism() -> None:
 @pytest.mark.parametrize(
     ("module", "function", "work"),
     [
-        ("dpopt.lp.interior", "_factor", solve_votes),
         ("dpopt.local.optimum", "_solved", solve_workload),
         ("dpopt.local.decoder", "inverted", decode_a_mechanism),
     ],

@@ -20,11 +20,10 @@ from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
-from dpopt.lp.backends.highs import conflict
+from dpopt.lp.backends.highs import Highs, conflict
 from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vertex
 from dpopt.lp.bounds import dual_bound, implied_bound
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
-from dpopt.lp.interior import Rounds, suits
 from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
 from dpopt.lp.problem import Problem, SlaterPoint
 from dpopt.lp.solution import Limits, Solution, Status, advice
@@ -38,9 +37,8 @@ if TYPE_CHECKING:
 _TASK = "linear program"
 # Gaps above this fraction of the target gap are refined by a factorisation of the basis.
 _WELL_WITHIN = 0.1
-# Number of variables from which interior points are used, if a family has initial rows; and the gap
-# they aim for as a fraction of the target gap, which costs only a few more rounds.
-_LEAST_INTERIOR, _INTERIOR_AIM = 150, 1e-2
+# Number of variables from which a family's initial rows are used.
+_LEAST_INITIAL = 150
 # Relative tolerances on the earlier objectives when a later one picks among optima, tried in turn:
 # at 0 a solver may call the program infeasible. And the relative gap that suffices for a later
 # objective, whose multipliers of the earlier ones can be 1e7.
@@ -98,9 +96,18 @@ class _Loop:
         self.problem, self.backend, self.limits = problem, backend, limits
         self.model: Model = problem.assemble()
         # The model with all cuts appended, and the family (owner) of each cut.
-        self.relaxation, self.owners = self.model, np.empty(0, dtype=object)
-        self.session: Session = backend.load(self.model)
-        self.row_keys: set[bytes] = set()
+        size, initial = self.model.cost.size, list[tuple[str, Rows]]()
+        if size >= _LEAST_INITIAL:
+            families = problem.families.items()
+            initial = [(name, f.over_all(f.first(), size)) for name, f in families if f.first]
+        rows = stack([self.model.rows, *(rows for _, rows in initial)], size)
+        self.relaxation = replace(self.model, rows=rows)
+        owners = [name for name, rows in initial for _ in range(rows.count)]
+        self.owners = np.array(owners, dtype=object)
+        self.row_keys = set(_keys(rows.take(slice(self.model.rows.count, None))))
+        # On so many nearly parallel rows warm simplex runs stall.
+        solver = Highs(interior=True) if initial and backend == Highs() else backend
+        self.session: Session = solver.load(self.relaxation)
         self.iterations, self.rounds = 0, 0
         # Lower bound on the minimisation, and the best feasible point so far.
         self.lower, self.feasible = -np.inf, cast(Vector | None, None)
@@ -291,9 +298,11 @@ class _Loop:
         if violated and slater is not None and np.isfinite(worst):
             x = slater.x + slater.slack / (slater.slack + worst) * (x - slater.x)
         if not violated or x is not answer.x:
-            self.update_feasible(x)
+            cost = self.model.cost
+            if self.feasible is None or float(cost @ x) < float(cost @ self.feasible):
+                self.feasible = x
         if notify:
-            self.report_round(answer.x, answer.worst, self.relaxation.rows.count)
+            self.report_round(answer)
         if not self.limits.stop_at_gap or not violated or self.feasible is None:
             return None
         unit = objective_size(self.model.cost, self.feasible)
@@ -301,14 +310,9 @@ class _Loop:
             return None
         return self.central_answer(self.feasible, answer.y)
 
-    def update_feasible(self, x: Vector) -> None:
-        """Keep a feasible point if it is the best so far."""
-        cost = self.model.cost
-        if self.feasible is None or float(cost @ x) < float(cost @ self.feasible):
-            self.feasible = x
-
-    def report_round(self, x: Vector, worst: float, rows: int) -> None:
+    def report_round(self, answer: _Answer) -> None:
         """Report a round to the listeners."""
+        x, worst, rows = answer.x, answer.worst, self.relaxation.rows.count
         objective, bound = self.sign * float(self.model.cost @ x), self.sign * self.lower
         message = (
             f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
@@ -324,51 +328,6 @@ class _Loop:
             return None
         self.central = True
         return answer
-
-    def interior(self, max_rounds: int) -> _Answer | None:
-        """Return the optimum by interior points; None if they do not apply, or give up.
-
-        If they give up, their cuts are passed to the simplex method.
-        """
-        families, size = self.problem.families, self.model.cost.size
-        method = getattr(self.backend, "rounds", "simplex")
-        has_initial_rows = size >= _LEAST_INTERIOR and any(f.first for f in families.values())
-        if method == "simplex" or (method == "auto" and not has_initial_rows):
-            return None
-        slater = self.slater
-        if slater is None or not families or not suits(self.model, slater):
-            return None
-        written = self.model.rows.count
-        extra, owners = [self.relaxation.rows.take(slice(written, None))], [*self.owners]
-        for name, family in families.items():
-            if family.first is not None:
-                extra.append(family.over_all(family.first(), size))
-                owners += [name] * extra[-1].count
-        search = Rounds(self.model, slater, self.separate, stack(extra, size), owners)
-
-        def notify() -> None:
-            self.rounds += 1
-            self.lower = max(self.lower, search.bound)
-            self.update_feasible(search.best)
-            self.report_round(search.x, search.worst, search.rows.count)
-
-        limits = self.limits
-        aim = max(_INTERIOR_AIM * limits.relative_gap, limits.stop_at_gap)
-        search.run(aim, max_rounds, self.remaining_seconds, notify)
-        self.iterations += search.steps
-        if search.within(max(_WELL_WITHIN * limits.relative_gap, limits.stop_at_gap)):
-            previous = self.relaxation, self.owners
-            self.relaxation = replace(self.model, rows=search.rows)
-            self.owners = np.array(search.owners, dtype=object)
-            y = np.zeros(search.rows.count)
-            y[: search.y.size] = search.y
-            answer = self.central_answer(search.best, y)
-            if answer is not None:
-                return answer
-            self.relaxation, self.owners = previous
-        cuts, owner = search.rows.take(slice(written, None)), np.array(search.owners, dtype=object)
-        self.append((name, cuts.take(owner == name)) for name in families)
-        return None
 
     def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
         """Append those cuts to the relaxation that it does not have; False if there are none."""
@@ -390,16 +349,14 @@ class _Loop:
         return True
 
     def basis(self) -> Basis | None:
-        """Return the final basis by name; None if the backend has none.
+        """Return the final basis by name; None if there is neither a basis nor a family.
 
-        After interior points it holds only the families, so that their cuts can be reused.
+        Without a basis it holds only the families, so that their cuts can be reused.
         """
         families = {n: (family.oracle, family.over) for n, family in self.problem.families.items()}
-        if self.central:
-            return Basis({}, {}, families)
         statuses = self.session.basis() if isinstance(self.session, WarmSession) else None
-        if statuses is None:
-            return None
+        if statuses is None or self.central:
+            return Basis({}, {}, families) if families else None
         columns, rows = statuses
         return Basis(
             {name: columns[indices] for name, indices in self.model.variables.items()},
@@ -531,12 +488,10 @@ def solve(
     def optimum(program: Problem, termination: Limits, start: Solution | None) -> Solution:
         loop = _Loop(program, solver, termination, start)
         advance(_TASK, 0, message=program.name)
-        answer = loop.interior(max_rounds)
-        while answer is None:
+        while (answer := loop.round()) is None:
             if loop.rounds >= max_rounds:
                 detail = f"{max_rounds} rounds were not enough"
                 raise loop.failure(Status.ITERATION_LIMIT, detail)
-            answer = loop.round()
         advance(_TASK, loop.rounds, loop.rounds)
         return loop.solution(answer)
 

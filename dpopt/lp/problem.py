@@ -43,7 +43,7 @@ class Family:
     Attributes:
         oracle: separates a point from the set.
         over: slice of x that the oracle sees and that its rows are over.
-        first: returns the initial rows of the interior-point method; None for no rows.
+        first: returns initial rows; None for no rows.
     """
 
     oracle: Oracle
@@ -283,8 +283,8 @@ class Problem:
             oracle: called with the values of the variables; returns a `Separation`.
             over: name of the variables that the oracle sees; all added so far if None.
             first: returns initial rows, spread over the set and in the form of the oracle's rows.
-                With at least 150 variables and a Slater point (`Problem.set_inside`), the program
-                is then solved by an interior-point method that starts from these rows.
+                A problem of at least 150 variables is solved with them from the first round on, by
+                interior points if the backend is HiGHS.
 
         Raises:
             ParameterError: if the name is taken, ``over`` is not a variable, or ``first`` is not a

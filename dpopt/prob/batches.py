@@ -250,31 +250,17 @@ class Outputs:
         return padded.reshape(self.count, self.width).sum(axis=1)
 
     def shifted(self, counts: Vector) -> Matrix:
-        """Return counts by output after adding w to every sum, for every replacement w.
+        """Return counts by output after adding w to every sum, for w = low..high.
 
-        A view of shape (W, ceil(R / W), count) for R replacements, w at `index_of_shift`.
+        Its shape is (replacements, count).
         """
-        width, groups = self.width, -(-(self.high - self.low + 1) // self.width)
-        # Padded by the largest replacement on the left, then summed over windows of W.
-        columns = self.count + groups - 1
-        padded = np.zeros(columns * width + width - 1)
-        start = self.half + self.high - self.first * width
+        # Row r of the windows has sum s at s + low + r + h - first W.
+        spread, size = self.high - self.low, self.count * self.width
+        padded = np.zeros(spread + size)
+        start = self.high + self.half - self.first * self.width
         padded[start : start + counts.size] = counts
-        sums = np.zeros(columns * width)
-        for offset in range(width):
-            sums += padded[offset : offset + sums.size]
-        rows = np.ascontiguousarray(sums.reshape(columns, width).T)
-        # Axes: residue, output. w falls by 1 from row to row and by W from column to column; each w
-        # is a window of one row.
-        step, within = rows.strides
-        return np.lib.stride_tricks.as_strided(
-            rows, (width, groups, self.count), (step, within, within), writeable=False
-        )
-
-    def index_of_shift(self, value: int) -> tuple[int, int]:
-        """Return the first two indices of w = ``value`` in `shifted`."""
-        group, residue = divmod(self.high - value, self.width)
-        return residue, group
+        windows = np.lib.stride_tricks.sliding_window_view(padded, size)[::-1]
+        return np.add.reduceat(windows, np.arange(0, size, self.width), axis=1)
 
 
 class HockeySticks:
@@ -294,11 +280,13 @@ class HockeySticks:
         L = ``without`` and M = ``others`` are counts of the T-subsets and of the (T-1)-subsets of
         the other records, by sum from 0. All replacements w are taken if there are none.
         """
-        # P = L + M_a and P' = L + M_w by output; moved[index_of_shift(w)] is M_w.
-        outputs = self._outputs
-        targets = range(outputs.high, outputs.low - 1, -1) if replacements is None else replacements
-        fixed, moved = outputs.fixed(without), outputs.shifted(others)
-        original = moved[outputs.index_of_shift(value)]
+        # P = L + M_a and P' = L + M_w by output; M_w are the rows of ``moved``.
+        low = self._outputs.low
+        targets = range(low, self._outputs.high + 1) if replacements is None else replacements
+        fixed, moved = self._outputs.fixed(without), self._outputs.shifted(others)
+        original = moved[value - low]
+        if replacements is not None:
+            moved = moved[[w - low for w in replacements]]
         scratch = np.empty(moved.shape)
         for index, (factor, excess) in enumerate(self._factors):
             covered = excess * fixed
@@ -314,11 +302,8 @@ class HockeySticks:
     def _keep(
         self, index: int, value: int, targets: Sequence[int], excess: Matrix, direction: str
     ) -> None:
-        """Sum the positive parts for each replacement, and record the largest of the targets."""
-        np.maximum(excess, 0.0, out=excess)
-        # By replacement, from the largest down.
-        sums = excess.sum(axis=-1).T.reshape(-1)
-        candidates = sums[[self._outputs.high - w for w in targets]]
-        largest = int(np.argmax(candidates))
-        if candidates[largest] > self.best[index][0]:
-            self.best[index] = (float(candidates[largest]), value, targets[largest], direction)
+        """Sum the positive parts for each replacement, and record the largest."""
+        sums = np.maximum(excess, 0.0, out=excess).sum(axis=1)
+        largest = int(np.argmax(sums))
+        if sums[largest] > self.best[index][0]:
+            self.best[index] = (float(sums[largest]), value, targets[largest], direction)

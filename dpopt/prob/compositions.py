@@ -30,11 +30,8 @@ from dpopt.prob.sum_pmf import Sequence, Share, allowance, averages, expectation
 ALL_UP_TO = 1024
 """Largest n for which every composition is evaluated if V is not V-shaped."""
 
-LEAF = 256
+LEAF = 1024
 """Width of the intervals on which the search computes all compositions."""
-
-WIDEST = 4096
-"""Width of the widest intervals on which the search averages V over the common records."""
 
 
 def log_composition(
@@ -64,12 +61,11 @@ def maximise(
     V-shaped, and its maximum is at n1 = 0 or n.
 
     *Any V.* For n1 in [a, b] and a V-shaped Vbar >= V, E_{n1} <= max(E_a[Vbar], E_b[Vbar]).
-    All compositions of [a, b] share a records of ``high`` and n - b of ``low``; averaging V over
-    these yields W(h), h = 0..b - a, and the E_{n1} are those of W and b - a records. A V-shaped
-    majorant of W bounds them likewise, and W is smoother than V. Branch and bound halves the
-    interval with the largest bound until no bound exceeds the best value by more than twice the
-    allowance; on short intervals all compositions of W are computed. It stops uncertified, with a
-    slack below 0, after about 20,000 expectations.
+    Branch and bound halves the interval with the largest bound until no bound exceeds the best
+    value by more than twice the allowance. All compositions of [a, b] share a records of ``high``
+    and n - b of ``low``; averaging V over these yields W(h), h = 0..b - a, and the E_{n1} are those
+    of W and b - a records: on short intervals all of them are computed. The search stops
+    uncertified, with a slack below 0, after about 20,000 expectations.
 
     Args:
         log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
@@ -139,21 +135,16 @@ def _checked(
 
 
 class Search:
-    """Branch and bound over intervals of n1, largest bound first; see `maximise` for the bounds.
-
-    `ceiling` bounds an interval by V-shaped majorants of V, `smooth_ceiling` by those of W, the
-    average of V over the records that all compositions of the interval share.
-    """
+    """Branch and bound over intervals of n1, largest bound first; see `maximise` for the bounds."""
 
     def __init__(self, values: Vector, low: Share, high: Share) -> None:
         self.low, self.high = low, high
         self.records = values.size - 1
         self.sequence = Sequence(values)
-        self.majorants = [Sequence(majorant) for majorant in candidate_majorants(values)]
-        self.evaluated: dict[int, float] = {}
-        self.majorised: dict[tuple[int, int], float] = {}
-        self.best = -math.inf
-        self.argmax = 0
+        self.majorant = Sequence(majorant_at(values, valley_gap(values)[0]))
+        # log E_{n1} of V and of its majorant, by n1.
+        self.logs: dict[int, tuple[float, float]] = {}
+        self.best, self.argmax = -math.inf, 0
 
     def run(self, max_evaluations: int) -> MaximumCertificate:
         """Return the maximum, after at most about ``max_evaluations`` expectations."""
@@ -161,84 +152,49 @@ class Search:
         # Entries: (minus the bound on log E_{n1}, a, b).
         heap = [(-self.ceiling(0, n), 0, n)]
         settled_bound = -math.inf
-        while heap and -heap[0][0] > self.goal() and len(self.evaluated) < max_evaluations:
-            advance("branch and bound", len(self.evaluated))
+        while heap and -heap[0][0] > self.goal() and len(self.logs) < max_evaluations:
+            advance("branch and bound", len(self.logs))
             bound, a, b = heapq.heappop(heap)
-            bound = min(-bound, self.smooth_ceiling(a, b)) if b - a <= WIDEST else -bound
-            if bound <= self.goal():
-                settled_bound = max(settled_bound, bound)
-            elif b - a <= LEAF:
+            if b - a <= LEAF:
                 settled_bound = max(settled_bound, self.settle(a, b))
             else:
                 middle = (a + b) // 2
                 for start, stop in ((a, middle), (middle, b)):
-                    inherited = min(bound, self.ceiling(start, stop))
-                    heapq.heappush(heap, (-inherited, start, stop))
+                    heapq.heappush(heap, (-min(-bound, self.ceiling(start, stop)), start, stop))
         advance("branch and bound", 1, 1)
         log_bound = max(settled_bound, -heap[0][0] if heap else -math.inf)
-        found = self.best, self.argmax, len(self.evaluated), n
+        found = self.best, self.argmax, len(self.logs), n
         return _maximum(*found, "branch and bound", LEAF, log_bound)
 
     def goal(self) -> float:
         """Return the largest bound that needs no further search: best value + 2 allowance."""
         return self.best + 2.0 * allowance(self.records, self.best, LEAF)
 
-    def value(self, ones: int) -> float:
-        """Return log E_{n1}, cached; update the best value."""
-        if ones not in self.evaluated:
+    def values(self, ones: int) -> tuple[float, float]:
+        """Return log E_{n1} of V and of its majorant, cached; update the best value."""
+        if ones not in self.logs:
             pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-            self.evaluated[ones] = expectation(self.sequence, pmf)
-            if self.evaluated[ones] > self.best:
-                self.best, self.argmax = self.evaluated[ones], ones
-        return self.evaluated[ones]
+            value, above = (expectation(each, pmf) for each in (self.sequence, self.majorant))
+            self.logs[ones] = value, above
+            if value > self.best:
+                self.best, self.argmax = value, ones
+        return self.logs[ones]
 
     def ceiling(self, a: int, b: int) -> float:
-        """Return a bound on log E_{n1} over [a, b], from V-shaped majorants of V at both ends."""
-        for ones in (a, b):
-            self.value(ones)
-        bound = math.inf
-        for index, majorant in enumerate(self.majorants):
-            if bound <= self.goal():
-                break
-            for ones in (a, b):
-                if (index, ones) not in self.majorised:
-                    pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-                    self.majorised[index, ones] = expectation(majorant, pmf)
-            above = max(self.majorised[index, a], self.majorised[index, b])
-            bound = min(bound, above + allowance(self.records, above))
-        return bound
-
-    def averages(self, a: int, b: int) -> Vector | None:
-        """Return log W of [a, b], V averaged over the common records; None if it takes too long."""
-        pmf = sum_pmf(self.low, self.high, self.records - b, a)
-        return averages(self.sequence, pmf, b - a)
-
-    def smooth_ceiling(self, a: int, b: int) -> float:
-        """Return a bound on log E_{n1} over [a, b], from V-shaped majorants of W; inf without W."""
-        smooth = self.averages(a, b)
-        if smooth is None:
-            return math.inf
-        bound = math.inf
-        for majorant in map(Sequence, candidate_majorants(smooth)):
-            pmfs = [sum_pmf(self.low, self.high, b - a - ones, ones) for ones in (0, b - a)]
-            above = max(expectation(majorant, pmf) for pmf in pmfs)
-            bound = min(bound, above + allowance(self.records, above))
-            if bound <= self.goal():
-                break
-        return bound
+        """Return a bound on log E_{n1} over [a, b], from the V-shaped majorant at both ends."""
+        above = max(self.values(a)[1], self.values(b)[1])
+        return above + allowance(self.records, above)
 
     def settle(self, a: int, b: int) -> float:
         """Return a bound on log E_{n1} over a short [a, b], evaluating those that may be best."""
-        smooth = self.averages(a, b)
-        if smooth is None:
-            upper = np.full(b - a + 1, np.inf)
-        else:
-            upper = all_compositions(smooth, self.low, self.high)
-            upper += allowance(self.records, float(upper.max()), LEAF)
+        common = sum_pmf(self.low, self.high, self.records - b, a)
+        smooth = averages(self.sequence, common, b - a)
+        upper = all_compositions(smooth, self.low, self.high)
+        upper += allowance(self.records, float(upper.max()), LEAF)
         # Evaluate compositions a + k, largest bound first, while the bound exceeds the goal.
         for k in np.argsort(-upper):
             if upper[k] > self.goal():
-                value = self.value(a + int(k))
+                value, _ = self.values(a + int(k))
                 upper[k] = value + allowance(self.records, value)
         return float(upper.max())
 
@@ -345,17 +301,3 @@ def majorant_at(log_values: Vector, valley: int) -> Vector:
     falling = np.maximum.accumulate(log_values[valley::-1])[::-1]
     rising = np.maximum.accumulate(log_values[valley:])
     return frozen(np.concatenate((falling, rising[1:])))
-
-
-def candidate_majorants(log_values: Vector) -> tuple[Vector, ...]:
-    """Return V-shaped majorants with different valleys, none dominated by an earlier one.
-
-    Which valley gives the smallest expectation depends on the pmf; the candidates are the valley
-    of `valley_gap`, the index of the least V, and both ends (a rising and a falling majorant).
-    """
-    majorants = [majorant_at(log_values, valley_gap(log_values)[0])]
-    for valley in (int(np.argmin(log_values)), 0, log_values.size - 1):
-        majorant = majorant_at(log_values, valley)
-        if all(bool(np.any(majorant < other)) for other in majorants):
-            majorants.append(majorant)
-    return tuple(majorants)

@@ -139,43 +139,28 @@ class Pool:
         return result
 
 
-def log_binomial(drawn: int, counts: IntVector, held: int, size: int) -> Vector:
-    """Return ln Pr[Bin(T, G/N) = k] = ln C(T, k) G^k (N - G)^(T - k) / N^T, rounded once.
-
-    T is ``drawn``, k one of the ``counts``, G ``held``, from 1 to N - 1, and N the size.
-    """
-
-    def power(exponents: IntVector, base: int) -> logarithms.Pair:
-        logs = logarithms.log_integer(np.array([base]))
-        return logarithms.scale(exponents.astype(np.float64), logs)
-
-    # Terms as double-double pairs, rounded once when summed.
-    every = np.array([drawn])
-    return logarithms.total(
-        [
-            logarithms.log_factorial(every),
-            logarithms.negative(logarithms.log_factorial(counts)),
-            logarithms.negative(logarithms.log_factorial(drawn - counts)),
-            power(counts, held),
-            power(drawn - counts, size - held),
-            logarithms.negative(power(every, size)),
-        ]
-    )
-
-
 def log_hypergeometric(
-    records: int, held: int, drawn: int | IntVector, counts: IntVector
+    records: int,
+    held: int | IntVector,
+    drawn: int | IntVector,
+    counts: IntVector,
+    log_factor: Vector | None = None,
+    factorials: Callable[[IntVector], logarithms.Pair] = logarithms.log_factorial,
 ) -> Vector:
     """Return ln C(G, k) C(n - G, T - k) / C(n, T), rounded once, for possible ``counts`` k.
 
-    It is the pmf of k of the G records ``held`` among T of n drawn; T may differ for each k.
+    It is the pmf of k of the G records ``held`` among T of n drawn; G and T may differ for each k.
+    ``log_factor`` is added before rounding; ``factorials`` returns ln N! as `log_factorial` does.
     """
-    others, sampled = records - held, np.atleast_1d(np.asarray(drawn, dtype=np.int64))
-    numerators = (np.array([held]), np.array([others]), sampled, records - sampled)
-    denominators = (np.array([records]), counts, held - counts, sampled - counts)
-    pairs = [logarithms.log_factorial(value) for value in numerators]
+    ones, sampled = (np.atleast_1d(np.asarray(number, dtype=np.int64)) for number in (held, drawn))
+    others = records - ones
+    numerators = (ones, others, sampled, records - sampled)
+    denominators = (np.array([records]), counts, ones - counts, sampled - counts)
     denominators = (*denominators, others - sampled + counts)
-    pairs += [logarithms.negative(logarithms.log_factorial(value)) for value in denominators]
+    pairs = [factorials(value) for value in numerators]
+    pairs += [logarithms.negative(factorials(value)) for value in denominators]
+    if log_factor is not None:
+        pairs.insert(0, (log_factor, np.zeros_like(log_factor)))
     return logarithms.total(pairs)
 
 

@@ -192,27 +192,26 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         raise ParameterError(
             f"distributions have {rows.shape[1]} categories; they must have {categories}."
         )
+    return unit_rows("distributions", rows)
+
+
+def unit_rows(name: str, rows: Matrix) -> Matrix:
+    """Return pmfs, one in each row, divided by their sums, which must be 1 to 1e-9; read-only.
+
+    A row that was divided by its sum has a sum within a rounding of 1 for each entry and is not
+    divided again, so that a row read back from a file is unchanged.
+    """
     if not np.all(np.isfinite(rows) & (rows >= 0)):
-        raise ParameterError("distributions hold a value that is not finite or below 0.")
+        raise ParameterError(f"{name} holds a value that is not finite or below 0.")
     # The sum of what is no distribution may be beyond all floats.
     with np.errstate(over="ignore"):
-        sums = rows.sum(axis=1)
-    # Largest deviation of a pmf's sum from 1, which is then divided out.
+        sums = rows.sum(axis=1, keepdims=True)
     wrong = np.abs(sums - 1.0) > 1e-9
     if np.any(wrong):
         raise ParameterError(
-            f"a distribution has sum {digits(float(sums[wrong][0]))}; each must sum to 1."
+            f"{name} has a row of sum {digits(float(sums[wrong][0]))}; each must sum to 1."
         )
-    return frozen(rows / unit_sums(sums, rows.shape[1])[:, None])
-
-
-def unit_sums(sums: Vector, terms: int) -> Vector:
-    """Return sums of probabilities, with sums that differ from 1 only by rounding set to 1.
-
-    A row that was divided by its sum has a sum within ``terms`` roundings of 1 and is not divided
-    again, so that a row read back from a file is unchanged.
-    """
-    return np.where(np.abs(sums - 1.0) <= terms * 2.0**-52, 1.0, sums)
+    return frozen(rows / np.where(np.abs(sums - 1.0) <= rows.shape[1] * 2.0**-52, 1.0, sums))
 
 
 def hull_vertices(distributions: npt.ArrayLike) -> IntVector:

@@ -377,30 +377,27 @@ def _sum_runs(sequence: Sequence, pmf: SumPmf, selected: npt.NDArray[np.bool_]) 
     return float(log_sum(np.array(sums)))
 
 
-def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector | None:
+def averages(sequence: Sequence, pmf: SumPmf, spread: int) -> Vector:
     """Return an upper bound on log W(h) = log E V(certain + sum + h), h = 0..spread.
 
     A bound on the omitted terms is added, so that the bound always holds; it is close unless W
-    spans more than e^600. None if it would take more than 3e8 products.
+    spans more than e^600.
     """
     bounds = sequence.log_terms(pmf, spread)
-    threshold = float(bounds.max()) - _FIRST_DEPTH
-    for last in (False, True):
+
+    def summed(threshold: float) -> tuple[Vector, float]:
+        """Return the sum over the blocks above a threshold, and a bound on all others."""
         selected = (bounds >= threshold) & (bounds > -np.inf)
-        # Most multiplications of `averages`.
-        if float(selected.sum()) * sequence.block * (spread + 1.0) > 3e8:
-            return None
         result = np.full(spread + 1, -np.inf)
         for start, stop in sequence.runs(pmf, selected):
-            summed = _correlate(sequence.values, pmf, start, stop, spread)
-            result = np.logaddexp(result, summed)
-        # Done if the omitted blocks are negligible; otherwise lower the threshold once.
-        omitted = log_sum(bounds[~selected])
-        least = float(result.min())
-        if last or omitted <= least - _NEGLIGIBLE:
-            return np.logaddexp(result, omitted)
-        threshold = least - _NEGLIGIBLE - math.log(bounds.size)
-    return None
+            result = np.logaddexp(result, _correlate(sequence.values, pmf, start, stop, spread))
+        return result, log_sum(bounds[~selected])
+
+    result, omitted = summed(float(bounds.max()) - _FIRST_DEPTH)
+    least = float(result.min()) - _NEGLIGIBLE
+    if omitted > least:
+        result, omitted = summed(least - math.log(bounds.size))
+    return np.logaddexp(result, omitted)
 
 
 def _correlate(values: Vector, pmf: SumPmf, start: int, stop: int, spread: int) -> Vector:

@@ -1,4 +1,4 @@
-"""Tail sums of hypergeometric and binomial pmfs with weights that grow away from the threshold.
+"""Tail sums of hypergeometric pmfs with weights that grow away from the threshold.
 
 Each sum starts at the term next to the threshold, follows closed-form ratios of neighbours, and
 stops when a geometric bound on the remainder is below 1e-16 of the sum. All terms are positive; the
@@ -95,20 +95,6 @@ def _hypergeometric(
     return ratios, weights
 
 
-def binomial_tails(
-    drawn: int, start: IntVector, odds: Vector, gap: Vector, slope: Vector
-) -> Vector:
-    """Return sum_{h >= h*} P(h)/P(h*) (1 - e^(-gap - slope (h - h*))) for each pmf Bin(T, p).
-
-    T is ``drawn``, h* the start and p / (1 - p) the odds; gap and slope are above 0.
-    """
-
-    def ratios(i: Matrix) -> Matrix:
-        return odds * np.maximum(drawn - start - i, 0.0) / (start + i + 1.0)
-
-    return _sums(len(start), ratios, lambda i: -np.expm1(-gap - slope * i))
-
-
 def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
     """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
 
@@ -160,34 +146,6 @@ def last_above(
     small = np.flatnonzero(above <= 1e-2 * a)
     above[small] = excess(ones[small], zeros[small], lost[small], last[small], alpha, beta)
     return last, above
-
-
-def first_above(
-    drawn: Vector,
-    epsilon: float,
-    up: logarithms.Pair,
-    down: logarithms.Pair,
-    slope: logarithms.Pair,
-) -> tuple[IntVector, Vector]:
-    """Return the least h <= T with lambda(h) = h up - (T - h) down > epsilon, and lambda - epsilon.
-
-    The gap lambda(h) - epsilon is 0 if there is no such h. T is ``drawn``; up and down, above 0,
-    and their sum, the slope, are in double-double.
-    """
-    root = (epsilon + drawn * down[0]) / slope[0]
-    guess = np.floor(np.minimum(root, drawn)) - 1.0
-    start, gap = np.zeros(len(guess), dtype=np.int64), np.zeros(len(guess))
-    # The float root is within 1 of h: test four neighbours in double-double, from above.
-    for shift in (3.0, 2.0, 1.0, 0.0):
-        h = np.clip(guess + shift, 0.0, drawn)
-        log_ratio = logarithms.add(
-            logarithms.scale(h, up), logarithms.negative(logarithms.scale(drawn - h, down))
-        )
-        high, error = logarithms.two_sum(log_ratio[0], np.full_like(h, -epsilon))
-        value = high + (error + log_ratio[1])
-        better = value > 0
-        start[better], gap[better] = h[better].astype(np.int64), value[better]
-    return start, gap
 
 
 def excess(

@@ -18,14 +18,14 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational
-from dpopt._types import Json, Matrix, brief, frozen
+from dpopt._types import Json, Matrix, brief
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
     histogram_count,
     histograms,
     index_of,
-    unit_sums,
+    unit_rows,
 )
 from dpopt.prob.pmf import binomial_pmf, from_ratios
 
@@ -103,15 +103,7 @@ class KernelMechanism(AnonymousMechanism):
                 f"kernel has shape {rows.shape}; it must be ({count}, outputs), one row for each "
                 "histogram."
             )
-        if not np.all(np.isfinite(rows) & (rows >= 0)):
-            raise ParameterError("kernel holds a value that is not finite or below 0.")
-        # Axes of rows: database, output.
-        sums = rows.sum(axis=1, keepdims=True)
-        # Largest deviation of a row's sum from 1, which is then divided out.
-        if np.any(np.abs(sums - 1.0) > 1e-9):
-            raise ParameterError("kernel has a row whose sum is not 1.")
-        kernel = frozen(rows / unit_sums(sums, rows.shape[1]))
-        settle(self, records=n, categories=m, kernel=kernel)
+        settle(self, records=n, categories=m, kernel=unit_rows("kernel", rows))
 
     @property
     def outputs(self) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Largest epsilon, in nats: e^700 is within doubles.
 LARGEST_EPSILON = 700.0
-# Probabilities held at once: 128 MB.
-_HELD_ENTRIES = 1 << 24
+# Probabilities of the first databases of a portion of pairs: 32 MB.
+_HELD_ENTRIES = 1 << 22
 
 Divergence = Callable[[Matrix, Matrix], Vector]
 """Divergences, at least 0, between the pmfs in corresponding rows of two arrays."""
@@ -69,7 +69,7 @@ class PrivacyProfile(DeltaResult[Vector]):
     @property
     def method(self) -> str:
         """Method of computation, in words."""
-        if not isinstance(self.mechanism, SamplingHistogram):
+        if not _in_closed_form(self.mechanism):
             return "every output"
         return "tail sums" if self.mechanism.categories == 2 else "pooled pairs of categories"
 
@@ -157,7 +157,7 @@ def privacy_profile(
     if histogram is None:
         return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
     counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
-    if isinstance(mechanism, SamplingHistogram):
+    if _in_closed_form(mechanism):
         logs = sampling.log_delta_at(mechanism, epsilon, counts)
     else:
         logs = general_log_profile(mechanism, epsilon, counts)
@@ -223,9 +223,14 @@ def log_profile(mechanism: AnonymousMechanism, epsilon: float) -> Vector:
             f"records is {n} with {m} categories: {count:,} databases; at most "
             "10,000,000 can be listed. Give one histogram."
         )
-    if not isinstance(mechanism, SamplingHistogram):
-        return general_log_profile(mechanism, epsilon)
-    return sampling.log_profile(mechanism, epsilon)
+    if _in_closed_form(mechanism):
+        return sampling.log_profile(mechanism, epsilon)
+    return general_log_profile(mechanism, epsilon)
+
+
+def _in_closed_form(mechanism: AnonymousMechanism) -> TypeGuard[SamplingHistogram]:
+    """Whether `sampling` has the divergences: draws without replacement."""
+    return isinstance(mechanism, SamplingHistogram) and not mechanism.replacement
 
 
 def general_log_profile(
@@ -243,7 +248,7 @@ def general_log_profile(
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def stick(p: Matrix, q: Matrix) -> Vector:
-        return np.maximum(0.0, p - factor * q).sum(axis=1)
+        return np.minimum(np.maximum(0.0, p - factor * q).sum(axis=1), 1.0)
 
     with np.errstate(divide="ignore"):
         return np.log(_largest(mechanism, stick, histogram))
@@ -307,26 +312,14 @@ def _over_pairs(
     largest = np.zeros(table.shape[0])
     # Pairs sorted by database, so that the pairs of a portion share rows.
     order = np.argsort(pairs[:, 0], kind="stable")
-    rows = max(2, _HELD_ENTRIES // mechanism.outputs)
-    step = order.size if table.shape[0] <= rows else max(1, rows // 2)
-    for start in range(0, order.size, max(1, step)):
+    step = max(1, _HELD_ENTRIES // mechanism.outputs)
+    for start in range(0, order.size, step):
         # Rows of pairs are (database, neighbour) in the table; rows_of are their rows in ``used``.
         portion = pairs[order[start : start + step]]
         used, rows_of = np.unique(portion, return_inverse=True)
         pmfs = mechanism.pmfs(table[used])
-        pair_values = _both_orders(pmfs, rows_of.reshape(portion.shape), divergence)
-        np.maximum.at(largest, portion[:, 0], pair_values)
-        np.maximum.at(largest, portion[:, 1], pair_values)
-    return largest
-
-
-def _both_orders(pmfs: Matrix, pairs: IntMatrix, divergence: Divergence) -> Vector:
-    """Return the larger of both divergences of each pair of rows, shape (pairs,)."""
-    largest = np.empty(pairs.shape[0])
-    # Pairs per block: both divergences hold a few arrays of shape (step, outputs).
-    step = max(1, (_HELD_ENTRIES >> 3) // pmfs.shape[1])
-    for start in range(0, pairs.shape[0], step):
-        block = slice(start, start + step)
-        p, q = pmfs[pairs[block, 0]], pmfs[pairs[block, 1]]
-        largest[block] = np.maximum(divergence(p, q), divergence(q, p))
+        p, q = (pmfs[rows] for rows in rows_of.reshape(portion.shape).T)
+        values = np.maximum(divergence(p, q), divergence(q, p))
+        np.maximum.at(largest, portion[:, 0], values)
+        np.maximum.at(largest, portion[:, 1], values)
     return largest

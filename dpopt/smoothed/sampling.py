@@ -1,6 +1,6 @@
-"""The exact hockey-stick divergences of the sampling histogram, which draws T of n records.
+"""The exact hockey-stick divergences of draws of T of n records, without replacement.
 
-*Two categories, without replacement.* Neighbouring databases have H and H + 1 = G ones, and L = n -
+*Two categories.* Neighbouring databases have H and H + 1 = G ones, and L = n -
 T records are not drawn (lost). At one published count let K be the number of ones lost from the
 database with G ones; the other lost K - 1. With h the pmf of K ~ Hypergeometric(n + 1, G ones,
 L + 1 lost),
@@ -9,14 +9,14 @@ L + 1 lost),
     P_H = C h(K) b(K),  b = (n + 1 - G) K,      C = (n + 1) / ((L + 1) G (n + 1 - G)),
 
 and a/b falls in K, so that every hockey-stick divergence is a tail sum of positive terms whose
-numerator a - e^epsilon b is linear in K: nothing cancels. `_with_replacement` treats replacement.
+numerator a - e^epsilon b is linear in K: nothing cancels.
 
 *More categories.* Two neighbours H and H - e_a + e_b differ in the categories a and b only. The
 number T' of drawn records from this pool of n' = H_a + H_b records, and the draws outside it, have
 the same pmf for both; given T', the draws from the pool are the binary mechanism that draws T' of
 n'. `pooled_log_divergence` averages over T': one table over n' and H_a serves any number of
-categories. For one database only the two rarest categories matter; without replacement
-`few_log_divergences` takes one operation for each T'.
+categories. For one database only the two rarest categories matter, and `few_log_divergences` takes
+one operation for each T'.
 
 Logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in the
 last place of its logarithm, 7e-12 for a delta of e^(-100000).
@@ -24,8 +24,6 @@ last place of its logarithm, 7e-12 for a delta of e^(-100000).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -41,8 +39,6 @@ from dpopt.smoothed.mechanisms import SamplingHistogram
 _LARGEST_EPSILON = 50.0
 # Databases computed together.
 _BLOCK = 4096
-# Terms left out of a sum are below e^-40 = 4e-18 of it.
-_NEGLIGIBLE = 40.0
 
 
 def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
@@ -83,17 +79,8 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     rarest = min(count for count in rising if count > 0)
     first, second = (rarest, 0) if rising[0] == 0 else rising[:2]
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
-    pool, divergences = first + second, few_log_divergences
-    if mechanism.replacement and pool < mechanism.records:
-        # Records drawn with replacement, over more than two categories: some seconds.
-        if mechanism.drawn > 10**5:
-            raise ParameterError(
-                f"drawn is {mechanism.drawn}; with replacement and records of more than two "
-                "categories it may be at most 100,000."
-            )
-        divergences = pooled_log_divergence
-    log_divergences = divergences(mechanism, epsilon, pool, np.array(sorted(ones)))
-    return np.array([float(log_divergences.max())])
+    logs = few_log_divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
+    return np.array([float(logs.max())])
 
 
 def few_log_divergences(
@@ -101,9 +88,8 @@ def few_log_divergences(
 ) -> Vector:
     """Return `pooled_log_divergence` for few ``ones``, by a faster method.
 
-    It requires draws without replacement, or a pool of all records. `draws.average` takes time
-    proportional to the standard deviation of T' plus the terms of one tail sum, about sqrt(n) at
-    most.
+    `draws.average` takes time proportional to the standard deviation of T' plus the terms of one
+    tail sum, about sqrt(n) at most.
     """
     n, drawn = mechanism.records, mechanism.drawn
     if pool == n:
@@ -127,8 +113,6 @@ def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector
     other direction is D(H || H + 1) = D(n - H || n - 1 - H), by exchanging ones and zeros.
     """
     records, drawn = mechanism.records, mechanism.drawn
-    if mechanism.replacement:
-        return _with_replacement(records, drawn, epsilon, ones)
     high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
     return np.minimum(log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
 
@@ -155,108 +139,19 @@ def log_tails(
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
     for start in range(0, len(positive), _BLOCK):
         block = positive[start : start + _BLOCK]
-        result[block] = _log_scaled(
-            records, lost, held[block], last[block], sums[block], factorials
+        ones = held[block]
+        # C = (n + 1) / ((L + 1) G (n + 1 - G)).
+        scale = (records + 1) / (lost + 1) * sums[block] / ones / (records + 1 - ones)
+        result[block] = draws.log_hypergeometric(
+            records + 1, ones, lost + 1, last[block], np.log(scale), factorials
         )
-    return result
-
-
-def _log_scaled(
-    records: int,
-    lost: int,
-    held: IntVector,
-    last: IntVector,
-    sums: Vector,
-    factorials: Callable[[IntVector], logarithms.Pair],
-) -> Vector:
-    """Return ln(C h(k) sums) with k = ``last``, rounded once.
-
-    Since C(n + 1, L + 1) = C(n, L) (n + 1)/(L + 1), C h(k) is 1/(G (n + 1 - G)) times a quotient
-    of factorials.
-    """
-    high, low = factorials(np.array([lost, records - lost, records]))
-    denominator = logarithms.add((high[:1], low[:1]), (high[1:2], low[1:2]))
-    inverse_binomial = logarithms.add(denominator, (-high[2:], -low[2:]))
-    # denominator and inverse_binomial: ln of L! (n - L)! and of 1 / C(n, L).
-    logs = np.log(sums / held / (records + 1 - held))
-    numerators = (held, records + 1 - held)
-    denominators = (last, held - last, lost + 1 - last, records - lost - held + last)
-    return logarithms.total(
-        [(logs, inverse_binomial[1]), (inverse_binomial[0], np.zeros(1))]
-        + [factorials(counts) for counts in numerators]
-        + [logarithms.negative(factorials(counts)) for counts in denominators]
-    )
-
-
-def _with_replacement(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
-    """Return ln D(H + 1 || H) for each H with replacement, where counts are Bin(T, H/n).
-
-    The privacy loss, the log ratio of Bin(T, (H + 1)/n) to Bin(T, H/n) at the count h,
-
-        lambda(h) = h ln((H + 1)/H) - (T - h) ln((n - H)/(n - H - 1)),
-
-    rises in h, so that the divergence is a tail sum of positive terms
-    P(h) (1 - e^(epsilon - lambda(h))). For H = 0 and H = n - 1 one of the counts is certain:
-
-        D(1 || 0) = 1 - (1 - 1/n)^T,    D(n || n - 1) = max(0, 1 - e^epsilon (1 - 1/n)^T).
-    """
-    result = np.full(len(ones), -np.inf)
-    result[ones == records - 1] = _log_certain(records, drawn, epsilon)
-    result[ones == 0] = _log_certain(records, drawn, 0.0)
-    # H = 0 and H = n - 1 are the two certain cases; all others are tail sums, in blocks.
-    inner = np.flatnonzero((ones > 0) & (ones < records - 1))
-    for start in range(0, len(inner), _BLOCK):
-        block = inner[start : start + _BLOCK]
-        result[block] = np.minimum(_binomial_logs(records, drawn, epsilon, ones[block]), 0.0)
-    return result
-
-
-def _log_certain(records: int, drawn: int, epsilon: float) -> float:
-    """Return ln max(0, 1 - e^epsilon (1 - 1/n)^T)."""
-    if records == 1:
-        return 0.0
-    # exponent = epsilon + T ln((n - 1)/n).
-    fewer, every = (logarithms.log_integer(np.array([count])) for count in (records - 1, records))
-    step = logarithms.add(fewer, logarithms.negative(every))
-    high, low = logarithms.scale(np.array([float(drawn)]), step)
-    exponent = float((epsilon + high + low)[0])
-    return math.log(-math.expm1(exponent)) if exponent < 0 else -math.inf
-
-
-def _binomial_logs(records: int, drawn: int, epsilon: float, ones: IntVector) -> Vector:
-    """Return ln D(H + 1 || H) for H from 1 to n - 2."""
-    one, more = logarithms.log_integer(ones), logarithms.log_integer(ones + 1)
-    zero, fewer = logarithms.log_integer(records - ones), logarithms.log_integer(records - ones - 1)
-    up = logarithms.add(more, logarithms.negative(one))
-    down = logarithms.add(zero, logarithms.negative(fewer))
-    slope = logarithms.add(up, down)
-    start, gap = tails.first_above(np.full(len(ones), float(drawn)), epsilon, up, down, slope)
-    positive = np.flatnonzero(gap > 0)
-    # h* and the odds p / (1 - p) of the larger pmf, Bin(T, (H + 1)/n), the one that is summed.
-    h = start[positive]
-    odds = (ones[positive] + 1.0) / (records - ones[positive] - 1.0)
-    sums = tails.binomial_tails(drawn, h, odds, gap[positive], slope[0][positive])
-    fixed = logarithms.scale(np.array(float(drawn)), logarithms.log_integer(np.array(records)))
-    result = np.full(len(ones), -np.inf)
-    result[positive] = logarithms.total(
-        [
-            (np.log(sums), np.zeros(len(positive))),
-            logarithms.log_factorial(np.array(drawn)),
-            logarithms.negative(fixed),
-            logarithms.negative(logarithms.log_factorial(h)),
-            logarithms.negative(logarithms.log_factorial(drawn - h)),
-            logarithms.scale(h.astype(np.float64), (more[0][positive], more[1][positive])),
-            logarithms.scale(np.float64(drawn) - h, (fewer[0][positive], fewer[1][positive])),
-        ]
-    )
     return result
 
 
 def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
     n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
     if m == 2:
-        lost = drawn if mechanism.replacement else n - drawn
-        terms = n * min(1.0 / max(epsilon, 1e-300), lost**0.5)
+        terms = n * min(1.0 / max(epsilon, 1e-300), mechanism.lost**0.5)
         # All databases over two categories: terms of tail sums.
         if terms > 3 * 10**10:
             raise ParameterError(
@@ -283,59 +178,25 @@ def pooled_log_divergence(
 
         D(H || H - e_a + e_b) = sum_{T'} Pr[T'] D_binary(n', T'; H_a || H_a - 1),
 
-    with T', the number drawn from the pool, hypergeometric or, with replacement, Bin(T, n'/n). For
-    n = 4, T = 2 and a pool of n' = 2 with one record of a, T' = 0, 1, 2 have probabilities 1/6,
-    4/6, 1/6. At epsilon = 0 the binary divergences are 0 (no record of the pool is drawn), 1/2 (the
-    differing record is drawn half of the time) and 1 (it always is); the average is 0 + 2/6 + 1/6 =
-    1/2, the probability that the differing record is drawn.
-
-    Most T' need not be evaluated. D_binary rises with T', as drawing fewer records is
-    post-processing, so that the terms in a range of T' sum to at most its probability times
-    D_binary at its upper end. Starting from a coarse grid, ranges are split until their bound is
-    below e^-40 of the largest term, or they contain no further T'.
+    with T', the number drawn from the pool, hypergeometric. For n = 4, T = 2 and a pool of n' = 2
+    with one record of a, T' = 0, 1, 2 have probabilities 1/6, 4/6, 1/6. At epsilon = 0 the binary
+    divergences are 0 (no record of the pool is drawn), 1/2 (the differing record is drawn half of
+    the time) and 1 (it always is); the average is 0 + 2/6 + 1/6 = 1/2, the probability that the
+    differing record is drawn.
     """
-    n, replacement, possible = mechanism.records, mechanism.replacement, _range(mechanism, pool)
-    # drawn: the possible T', and logs: their log probabilities.
-    drawn = np.arange(possible.start, possible.stop, dtype=np.int64)
-    if pool == n:
-        logs = np.zeros(1)
-    elif replacement:
-        logs = draws.log_binomial(mechanism.drawn, drawn, pool, n)
-    else:
-        logs = draws.log_hypergeometric(n, pool, mechanism.drawn, drawn)
-    drawn, logs = drawn[drawn > 0], logs[drawn > 0]
-    if drawn.size == 0:
-        return np.full(len(ones), -np.inf)
-
-    def log_terms(indices: IntVector) -> Matrix:
-        binary = [SamplingHistogram(pool, t, 2, replacement) for t in drawn[indices].tolist()]
-        rows = [log_divergence(one, epsilon, ones) for one in binary]
-        return logs[indices, None] + np.array(rows).reshape(indices.size, len(ones))
-
-    # grid: increasing indices of T' in ``drawn``; terms[i, k]: log term of grid[i] for ones[k].
-    # The first grid of T' has 65 points, and a range is split by 9.
-    grid = draws.between(0, drawn.size - 1, 65)
-    terms = log_terms(grid)
-    while True:
-        # Range i is (grid[i], grid[i + 1]]; bounds has the axes (range, k).
-        mass = np.logaddexp.reduceat(logs, grid[:-1] + 1) if grid.size > 1 else np.empty(0)
-        bounds = mass[:, None] + terms[1:] - logs[grid[1:], None]
-        unsettled = np.any(bounds > terms.max(axis=0) - _NEGLIGIBLE, axis=1)
-        unsettled &= np.diff(grid) > 1
-        if not unsettled.any():
-            return np.minimum(logarithms.log_sum(terms), 0.0)
-        ends = [(int(grid[i]), int(grid[i + 1])) for i in np.flatnonzero(unsettled)]
-        added = np.concatenate([draws.between(*range_, 9)[1:-1] for range_ in ends])
-        grid, terms = np.append(grid, added), np.concatenate([terms, log_terms(added)])
-        order = np.argsort(grid)
-        grid, terms = grid[order], terms[order]
+    possible = _range(mechanism, pool)
+    # The possible T' above 0; at 0 the divergence is 0.
+    drawn = range(max(possible.start, 1), possible.stop)
+    logs = draws.log_hypergeometric(mechanism.records, pool, mechanism.drawn, np.array(drawn, int))
+    # Axes: T', ones.
+    rows = [log_divergence(SamplingHistogram(pool, t, 2), epsilon, ones) for t in drawn]
+    terms = logs[:, None] + np.reshape(rows, (len(drawn), ones.size))
+    return np.minimum(logarithms.log_sum(terms), 0.0)
 
 
 def _range(mechanism: SamplingHistogram, pool: int) -> range:
     """Return the possible numbers of records drawn from the pool."""
     drawn, others = mechanism.drawn, mechanism.records - pool
-    if mechanism.replacement:
-        return range(drawn if others == 0 else 0, drawn + 1)
     return range(max(0, drawn - others), min(drawn, pool) + 1)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
+from dpopt.prob.histograms import histograms as unsorted
 from dpopt.table.inputs import Edges, Inputs, Name, read_only
 
 IntMatrix = npt.NDArray[np.int64]
@@ -291,15 +292,7 @@ class SortedHistograms(Inputs):
 
     def every(self) -> IntMatrix:
         """Return all unsorted histograms, ascending lexicographically, shape (inputs, k)."""
-        columns: list[IntVector] = []
-        remaining = np.array([self.records])
-        for _ in range(self.categories - 1):
-            ends = np.cumsum(remaining + 1)
-            begun = np.repeat(np.arange(remaining.size), remaining + 1)
-            count = np.arange(ends[-1]) - (ends - remaining - 1)[begun]
-            columns = [column[begun] for column in columns] + [count]
-            remaining = remaining[begun] - count
-        return np.stack([*columns, remaining], axis=1)
+        return unsorted(self.records, self.categories)
 
     @cached_property
     def _positions(self) -> IntVector:

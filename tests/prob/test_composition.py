@@ -120,7 +120,6 @@ def test_branch_and_bound_is_that_of_all_compositions(log_values, pair):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compositions, "ALL_UP_TO", 0)
         patch.setattr(compositions, "LEAF", 2)
-        patch.setattr(compositions, "WIDEST", 6)
         found = maximise(log_values, *pair)
     assert found.slack >= 0
     assert found.method != "every composition"
@@ -218,7 +217,9 @@ def test_branch_and_bound_above_the_size_of_enumeration(log_values, pair):
     assert found.log_value == pytest.approx(every.max(), rel=1e-13, abs=3e-13)
     assert every[found.composition[1]] == pytest.approx(every.max(), rel=1e-13, abs=3e-13)
     assert every.max() <= found.log_bound
-    assert found.log_bound <= found.log_value + 2.0 * allowance(3000, found.log_value, 256)
+    assert found.log_bound <= found.log_value + 2.0 * allowance(
+        3000, found.log_value, compositions.LEAF
+    )
 
 
 def test_a_stopped_search_says_so_and_its_bound_holds():

@@ -89,25 +89,21 @@ def log_of(value: Fraction) -> float:
         return float(mp.log(mpf(value.numerator) / mpf(value.denominator)))
 
 
-def log_profile(records: int, drawn: int, epsilon: float, again: bool = False) -> Vector:
+def log_profile(records: int, drawn: int, epsilon: float) -> Vector:
     """Return the package's ln delta of all databases over two categories."""
-    return sampling.log_profile(SamplingHistogram(records, drawn, 2, again), epsilon)
+    return sampling.log_profile(SamplingHistogram(records, drawn), epsilon)
 
 
-def log_delta_at(
-    records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64], again: bool = False
-) -> Vector:
+def log_delta_at(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64]) -> Vector:
     """Return the package's ln delta of databases over two categories, each asked for by itself."""
-    mechanism = SamplingHistogram(records, drawn, 2, again)
+    mechanism = SamplingHistogram(records, drawn)
     rows = np.column_stack([ones, records - ones])
     return np.concatenate([sampling.log_delta_at(mechanism, epsilon, row) for row in rows])
 
 
-def log_divergence(
-    records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64], again: bool = False
-) -> Vector:
+def log_divergence(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64]) -> Vector:
     """Return the package's ln D(H + 1 || H)."""
-    return sampling.log_divergence(SamplingHistogram(records, drawn, 2, again), epsilon, ones)
+    return sampling.log_divergence(SamplingHistogram(records, drawn), epsilon, ones)
 
 
 def assert_logs(logs: npt.ArrayLike, exact: Iterable[Any], tolerance: float) -> None:

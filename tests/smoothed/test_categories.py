@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
-from dpopt.smoothed import sampling, smoothed_delta
+from dpopt.smoothed import privacy_profile, sampling, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from tests import oracles
 from tests.smoothed import pmfs
@@ -27,9 +27,7 @@ def log_profile(
 ) -> pmfs.Vector:
     """Return ln delta of all databases, or of one."""
     mechanism = SamplingHistogram(n, drawn, m, again)
-    if row is None:
-        return sampling.log_profile(mechanism, epsilon)
-    return sampling.log_delta_at(mechanism, epsilon, np.array(row))
+    return privacy_profile(mechanism, epsilon, row).log_delta
 
 
 def lost_counts(histogram: oracles.Counts, lost: int) -> Iterator[oracles.Counts]:
@@ -201,27 +199,18 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
     assert found == pytest.approx(exact, rel=0, abs=RELATIVE)
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_drawing_more_tells_more(again: bool) -> None:
+def test_drawing_more_tells_more() -> None:
     ones = np.arange(30)
-    rows = [pmfs.log_divergence(30, drawn, 0.4, ones, again) for drawn in range(1, 31)]
+    rows = [pmfs.log_divergence(30, drawn, 0.4, ones) for drawn in range(1, 31)]
     tables = np.exp(np.array(rows))
     assert np.all(np.diff(tables, axis=0) >= -1e-13)
 
 
-@pytest.mark.parametrize(("epsilon", "again"), [(0.05, False), (1.0, False), (0.2, True)])
-def test_what_is_left_out_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, epsilon: float, again: bool
-) -> None:
-    n, drawn, row = 300, 170, (60, 100, 140)
-    found = log_profile(n, drawn, 3, epsilon, row, again=again)
-    monkeypatch.setattr(sampling, "_NEGLIGIBLE", math.inf)
-    whole = log_profile(n, drawn, 3, epsilon, row, again=again)
-    assert found[0] == pytest.approx(whole[0], rel=0, abs=1e-13)
-
-
-def test_too_many_draws_with_replacement_are_refused() -> None:
-    with pytest.raises(ParameterError, match="drawn is 1000000; with replacement"):
+def test_bad_arguments_are_refused() -> None:
+    for n, drawn in ((2001, 2000), (2000, 1000)):
+        with pytest.raises(ParameterError, match="Give one histogram"):
+            log_profile(n, drawn, 3, 1.0)
+    with pytest.raises(ParameterError, match="outputs"):
         log_profile(9, 10**6, 3, 1.0, (2, 3, 4), again=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
 
 import highspy
 import numpy as np
@@ -39,9 +38,6 @@ class Highs:
         feasibility: HiGHS's primal and dual feasibility tolerance; its floor is 1e-10.
         interior: use interior points without crossover, for programs on which the simplex method
             stalls. The duality gap is wider, and the solution states it.
-        rounds: method for programs with lazy rows and a Slater point (`Problem.set_inside`):
-            "simplex" for warm simplex rounds, "interior" for `dpopt.lp.interior`, "auto" for the
-            latter if a family has initial rows. Other programs use simplex rounds.
         perturb: let the dual simplex method perturb costs, as it does by default; else only
             fallback strategies do. Where most variables cost nothing, removing the perturbation can
             take a hundred times as long as the solve.
@@ -49,7 +45,6 @@ class Highs:
 
     feasibility: float = 1e-10
     interior: bool = False
-    rounds: Literal["auto", "simplex", "interior"] = "auto"
     perturb: bool = True
 
     def __post_init__(self) -> None:
@@ -57,7 +52,6 @@ class Highs:
             self, "feasibility", _checks.real("feasibility", self.feasibility, 1e-10, 1e-2)
         )
         _checks.flag("interior", self.interior)
-        _checks.choice("rounds", self.rounds, ("auto", "simplex", "interior"))
         _checks.flag("perturb", self.perturb)
 
     # Shown in results.

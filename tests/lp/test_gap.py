@@ -1,4 +1,4 @@
-"""Interior rounds against the program written out in full, solved by scipy."""
+"""Rounds with a strictly feasible point against the program written out, solved by scipy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
-from dpopt.lp.backends.highs import Highs
-from dpopt.lp.interior import Interior
-
-INTERIOR = Highs(rounds="interior")
 
 
 class Listed:
@@ -55,20 +51,19 @@ def packing(seed: int, size: int = 12, rows: int = 300, most: int = 5) -> tuple[
 @pytest.mark.parametrize("seed", range(8))
 def test_value_is_that_of_all_rows(seed: int) -> None:
     problem, best = packing(seed)
-    solution = solve(problem, INTERIOR)
+    solution = solve(problem)
     assert solution.objective == pytest.approx(best, rel=1e-9)
     assert solution.bound >= best - 1e-9
     assert solution.residual <= 1e-9
     assert solution.gap <= 1e-9 * max(1.0, best)
     assert solution.duals["listed"].size == solution.cuts["listed"].count
-    assert solve(problem).objective == pytest.approx(best, rel=1e-9)
 
 
 def test_every_round_has_a_gap_that_holds() -> None:
     problem, best = packing(3)
     events: list[ProgressEvent] = []
     with reporting(events.append):
-        solve(problem, INTERIOR)
+        solve(problem)
     told = [event for event in events if isinstance(event, Progress)]
     assert len(told) > 5
     for progress in told:
@@ -79,25 +74,22 @@ def test_every_round_has_a_gap_that_holds() -> None:
     assert 0.0 < gaps[0] < np.inf
 
 
-@pytest.mark.parametrize("rounds", ["simplex", "interior"])
 @pytest.mark.parametrize("seed", range(3))
-def test_stopping_at_a_gap(rounds: str, seed: int) -> None:
+def test_stopping_at_a_gap(seed: int) -> None:
     problem, best = packing(seed)
-    backend = Highs(rounds=rounds)  # pyright: ignore[reportArgumentType]
-    solution = solve(problem, backend, stop_at_gap=0.05)
-    full = solve(problem, backend)
+    solution, full = solve(problem, stop_at_gap=0.05), solve(problem)
     unit = max(1.0, float(np.abs(solution["x"]).sum()))
     assert best - 0.05 * unit <= solution.objective <= best + 1e-9
     assert best - 1e-9 <= solution.bound
     assert solution.residual <= 1e-9
-    # In so small a program the last of the simplex rounds may be the first that is near enough.
-    assert solution.rounds <= full.rounds - (rounds == "interior")
+    # In so small a program the last of the rounds may be the first that is near enough.
+    assert solution.rounds <= full.rounds
 
 
 def test_cuts_are_a_start() -> None:
     problem, best = packing(1)
-    first = solve(problem, INTERIOR)
-    again = solve(problem, INTERIOR, start=first)
+    first = solve(problem)
+    again = solve(problem, start=first)
     assert again.objective == pytest.approx(best, rel=1e-9)
     assert again.rounds < first.rounds
 
@@ -105,24 +97,9 @@ def test_cuts_are_a_start() -> None:
 def test_a_wrong_claim_of_room_is_not_believed() -> None:
     problem, best = packing(2)
     problem.set_inside({"x": 0.0}, slack=50.0)
-    solution = solve(problem, INTERIOR)
+    solution = solve(problem)
     assert solution.objective == pytest.approx(best, rel=1e-8)
     assert solution.residual <= 1e-9
-
-
-def test_programs_that_do_not_suit_have_simplex_rounds() -> None:
-    problem, _ = packing(2)
-    problem.add_rows("equal", np.eye(12)[:1], lower=0.1, upper=0.1)
-    assert solve(problem, INTERIOR).objective == pytest.approx(solve(problem).objective, rel=1e-9)
-
-
-def test_the_method_bounds_a_program_by_hand() -> None:
-    # minimise -x - y subject to x + y <= 1 and 0 <= x, y <= 2/3: the optimum is -1.
-    method = Interior(np.array([-1.0, -1.0]), np.full(2, 2.0 / 3.0))
-    method.add(np.array([[1.0, 1.0]]), np.array([1.0]), np.full(2, 0.25))
-    bound = method.solve(lambda _: 1e-13, lambda: None)
-    assert bound == pytest.approx(-1.0, abs=1e-12)
-    assert method.state.x == pytest.approx([0.5, 0.5], abs=1e-6)
 
 
 @pytest.mark.slow
