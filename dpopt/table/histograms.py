@@ -221,28 +221,9 @@ class SortedHistograms(Inputs):
         return np.flatnonzero(same & (self.values[:-1] - self.values[1:] == 1))
 
     @cached_property
-    def neighbours(self) -> IntVector:
-        """Pairs of variables of one output before and after a replaced record, shape (pairs, 2).
-
-        One category loses a record and another gains it. Each pair of different variables is listed
-        once, for these two categories and for one category of every other count.
-        """
-        size, variables = self.size, self.variables
-        # A pair v < w is coded as v * size + w.
-        codes = [self.swaps * size + self.swaps + 1]
-        for move in self.moves:
-            v, w = variables[move.before].ravel(), variables[move.after].ravel()
-            codes.append(np.unique(np.minimum(v, w) * size + np.maximum(v, w)))
-        distinct = np.unique(np.concatenate(codes))
-        pairs = np.stack(np.divmod(distinct, size), axis=1)
-        return pairs[pairs[:, 0] != pairs[:, 1]]
-
-    @cached_property
     def edges(self) -> Edges:
         """Each pair of neighbouring histograms; categories that change alike are one entry."""
-        sides = list[tuple[IntVector, IntVector]]()
-        for move in self.moves:
-            sides.append((self.variables[move.before], self.variables[move.after]))
+        sides = [(self.variables[move.before], self.variables[move.after]) for move in self.moves]
         swapped = self.variables[self.rows[self.swaps]]
         row = np.arange(len(swapped))
         other = swapped.copy()
@@ -257,13 +238,8 @@ class SortedHistograms(Inputs):
         sides.append((swapped, other))
         first = np.concatenate([one for one, _ in sides])
         second = np.concatenate([two for _, two in sides])
-        # Entries (edge, variable before, variable after), with the number of categories of each.
-        edge = np.repeat(np.arange(len(first)), self.categories)
-        codes = np.stack([edge, first.ravel(), second.ravel()], axis=1)
-        entries, counts = np.unique(codes, axis=0, return_counts=True)
-        starts = np.searchsorted(entries[:, 0], np.arange(len(first) + 1))
         ends = np.stack([self.rows[first[:, 0]], self.rows[second[:, 0]]], axis=1)
-        return Edges(ends, entries[:, 1], entries[:, 2], counts, starts)
+        return Edges.of_outputs(ends, first, second)
 
     def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
         """Return the checked counts, shape (queries, k), and whether they were of one query."""

@@ -62,6 +62,21 @@ class Edges:
         bounds = self.starts.tolist()
         return [(first[a:b], second[a:b], counts[a:b]) for a, b in pairwise(bounds)]
 
+    @classmethod
+    def of_outputs(cls, ends: IntVector, first: IntVector, second: IntVector) -> Edges:
+        """Return edges from the variables of all outputs, shape (edges, outputs) for each end.
+
+        Outputs that share both variables are one entry.
+        """
+        size = int(max(first.max(initial=0), second.max(initial=0))) + 1
+        # A pair of variables v, w is coded as v * size + w.
+        codes = np.sort(first * size + second, axis=1)
+        new = np.diff(codes, axis=1, prepend=-1) != 0
+        at = np.flatnonzero(new)
+        starts = np.append(0, np.cumsum(np.count_nonzero(new, axis=1)))
+        counts = np.diff(np.append(at, codes.size))
+        return cls(ends, *np.divmod(codes.ravel()[at], size), counts, starts)
+
 
 class Inputs(ABC):
     """The variables of a mechanism, and which of them are neighbours.
@@ -88,7 +103,6 @@ class Inputs(ABC):
     counts: Any
     row_sizes: Any
     representatives: Any
-    neighbours: Any
     edges: Any
 
     def located(self, data: Any) -> tuple[Any, bool]:  # noqa: ANN401
@@ -127,9 +141,16 @@ class Inputs(ABC):
     def claim(self) -> str:
         """Return the sentence for a certificate: between which inputs the table is private."""
 
-    @abstractmethod
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return neighbours x, x' and an output y whose variables (x, y), (x', y) these are."""
+        edges = self.edges
+        entries = np.flatnonzero((edges.first == first) & (edges.second == second))
+        turned = not entries.size
+        if turned:
+            entries = np.flatnonzero((edges.first == second) & (edges.second == first))
+        edge = int(np.searchsorted(edges.starts, entries[0], side="right")) - 1
+        (x, other), (y, *_) = self.event(edge, [int(entries[0])])
+        return (other, x, y) if turned else (x, other, y)
 
     def event(
         self, edge: int, entries: Collection[int]
@@ -173,6 +194,14 @@ class Inputs(ABC):
         entries = np.asarray(self.counts, dtype=np.float64)
         shape = (len(self.starts) - 1, self.size)
         return sp.csr_array((entries, (self.rows, np.arange(self.size))), shape=shape)
+
+    @cached_property
+    def neighbours(self) -> IntVector:
+        """Groups of variables that are pairwise neighbours; by default pairs, each once."""
+        first, second = self.edges.first, self.edges.second
+        codes = np.unique(np.minimum(first, second) * self.size + np.maximum(first, second))
+        pairs = np.stack(np.divmod(codes, self.size), axis=1)
+        return pairs[pairs[:, 0] != pairs[:, 1]]
 
     @cached_property
     def parts(self) -> IntVector:

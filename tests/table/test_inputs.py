@@ -28,6 +28,18 @@ def by_hand(inputs: Inputs) -> tuple[list[list[int]], set[tuple[int, int]]]:
         }
         return table, near
     table = inputs.table().tolist()
+    if isinstance(inputs, Words):
+        words = list(enumerate(product(*map(range, inputs.shape))))
+        # In how many positions of each number of symbols two words differ.
+        apart = {
+            (i, j): tuple(
+                sum(a != b for a, b, q in zip(x, z, inputs.shape, strict=True) if q == size)
+                for size in sorted(set(inputs.shape))
+            )
+            for (i, x), (j, z) in combinations(words, 2)
+        }
+        near = inputs.differences
+        return table, {pair for pair, kinds in apart.items() if near is None or kinds in near}
     pairs = inputs.pairs  # type: ignore[attr-defined]
     if pairs is None:
         return table, set(combinations(range(inputs.inputs), 2))
