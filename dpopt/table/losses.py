@@ -80,7 +80,8 @@ class Losses:
         # sum_y (cost_xy - common_x) K[x, y] - worst <= -common_x has fewer coefficients.
         common = _common(costs, inputs)
         excess = costs - common[inputs.rows]
-        unit = _unit(excess, inputs)
+        # The scale of losses.
+        unit = float(np.abs(excess).max()) or 1.0
         variables = np.flatnonzero(excess)
         entries = (excess[variables] / unit, (inputs.rows[variables], variables))
         problem.add_variables("worst", 1, lower=costs.min() / unit, upper=costs.max() / unit)
@@ -122,12 +123,3 @@ def _common(costs: Vector, inputs: Inputs) -> Vector:
     firsts = order[np.flatnonzero(new)][outputs > float(inputs.outputs) / 2]
     common[rows[firsts]] = costs[firsts]
     return common
-
-
-def _unit(costs: Vector, inputs: Inputs) -> float:
-    """Return the scale of losses: the median over inputs of the least nonzero cost."""
-    sizes = np.abs(costs)
-    least = np.minimum.reduceat(np.where(sizes > 0, sizes, np.inf), inputs.starts[:-1])
-    largest = float(sizes.max()) or 1.0
-    # Smallest scale of losses in a program, over the largest loss: see `_unit`.
-    return float(np.clip(np.median(least), largest * (2.0**-12), largest))
