@@ -79,7 +79,7 @@ def _first_neighbours(table: Table) -> tuple[int | str, int | str]:
 
 
 def _least_epsilon(table: Table, delta: float) -> Least:
-    """Return the least epsilon for delta > 0: the worst edge raises it until none is above delta."""
+    """Return the least epsilon for delta > 0: the worst edge raises it until none exceeds delta."""
     edges, limit = _DirectedEdges(table), Fraction(delta)
     exp_epsilon, where = Fraction(1), (_first_neighbours(table), tuple[int | str, ...]())
     while exp_epsilon is not None:
