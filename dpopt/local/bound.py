@@ -57,12 +57,9 @@ class LowerBound:
 
 
 def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBound:
-    """Return the lower bound that follows from the multipliers of a solution.
+    """Return the lower bound that follows from a solution's multipliers, for its prior.
 
-    Args:
-        gram: G, shape (n, n).
-        exp_epsilon: e^epsilon, rounded up.
-        solution: with its prior, for which the bound holds; in the worst case its worst prior.
+    ``gram`` is G, shape (n, n), and ``exp_epsilon`` is rounded up.
     """
     n, p, least = len(gram), solution.prior, None
     if alike(gram) and np.ptp(p) == 0:

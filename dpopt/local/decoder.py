@@ -22,10 +22,7 @@ _STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
 def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
     """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W with least variance.
 
-    Args:
-        rows: Q, Pr[output | category], shape (outputs, n), of full rank.
-        queries: W, shape (queries, n).
-        prior: p, shape (n,).
+    Q is Pr[output | category], shape (outputs, n), and W the queries, shape (queries, n).
     """
     used = rows[:, 0] > 0
     weights = np.zeros((len(queries), len(rows)))

@@ -128,13 +128,8 @@ class Master:
 
     It follows the central path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a
     pattern. For the worst prior the program is the saddle point of F - sum_u p_u G_uu, convex in
-    theta and concave in p.
-
-    Args:
-        gram: G, shape (n, n).
-        exp_epsilon: e^epsilon.
-        prior: p, shape (n,); None for the worst.
-        symmetry: of G and p: a pattern represents all its images. The trivial one for the worst p.
+    theta and concave in p. A pattern represents all its images under the symmetry of G and p, which
+    is the trivial one for the worst p (``prior`` None).
     """
 
     def __init__(
@@ -460,10 +455,6 @@ class Search:
     """Pricing: patterns s with s'B s / (s . p) above lambda . s, by enumeration or local search.
 
     Local search flips one entry of a pattern at a time.
-
-    Args:
-        n: number of categories.
-        ratio: e^epsilon.
     """
 
     def __init__(self, n: int, exp_epsilon: float) -> None:

@@ -66,8 +66,7 @@ def _listed(records: int, categories: int) -> IntMatrix:
 class Move:
     """A record moves from one position of sorted histograms to a later one: ``giver`` to ``taker``.
 
-    ``before`` and ``after`` are indices of histograms, shape (histograms,); the histogram after the
-    move is sorted with all categories in position.
+    Afterwards the histogram is sorted with all categories in position.
     """
 
     giver: int

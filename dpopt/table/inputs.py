@@ -106,12 +106,9 @@ class Inputs(ABC):
     edges: Any
 
     def located(self, data: Any) -> tuple[Any, bool]:  # noqa: ANN401
-        """Return checked inputs as an array, shape (queries, ...), and whether it was a single one.
+        """Return checked inputs, shape (queries, ...), by default numbers, and whether it was one.
 
-        By default they are numbers.
-
-        Raises:
-            ParameterError: if they are no inputs; the message is for the curator alone.
+        The message of a refusal is for the curator alone.
         """
         return checked_indices(data, self.inputs)
 
@@ -125,13 +122,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def chosen(self, located: Any, variables: IntVector, index: IntVector) -> IntVector:  # noqa: ANN401
-        """Return for each input x the index-th of the outputs y with (x, y) in its variable.
-
-        Args:
-            located: inputs, as `located` returns them.
-            variables: one for each input, shape (queries,).
-            index: in 0..counts-1 of the variable, likewise.
-        """
+        """Return for each input x the index-th of the outputs y with (x, y) in its variable."""
 
     def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
         """Return the row of each input in `table`; None if inputs are too many to be numbered."""

@@ -33,13 +33,7 @@ _MOST_EVENTS, _TOGETHER = 4_000_000, 4_000_000
 
 
 def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> Least:
-    """Return an enclosure of a table's least epsilon for a delta, or least delta for an epsilon.
-
-    Args:
-        table: private or not.
-        epsilon: in [0, 10,000], in nats; None asks for the least epsilon.
-        delta: in [0, 1); ignored unless epsilon is None.
-    """
+    """Return an enclosure of a table's least epsilon for a delta; if epsilon is given, of delta."""
     if epsilon is not None:
         # Largest epsilon in nats of `exp_lower` and `exp_upper`.
         return _least_delta(table, _checks.real("epsilon", epsilon, 0.0, 10_000))
@@ -123,8 +117,7 @@ class _DirectedEdges:
         """Largest absolute rounding error of `excesses`.
 
         A positive term is at most P(y) and has at most five roundings of that size; a negative one
-        has the positive part 0 in any case. So a sum of m terms is off by less than
-        (m + 10) 2^-51.
+        has the positive part 0 in any case: m terms are off by less than (m + 10) 2^-51.
         """
         return (int(np.diff(self.table.inputs.edges.starts).max(initial=0)) + 10) * 2.0**-51
 

@@ -63,11 +63,9 @@ def as_floats(sides: Iterable[Sides], total: int) -> list[tuple[Vector, Vector]]
 
 
 def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
-    """Return the pairs that no other single pair dominates, see above; exact.
+    """Return the pairs (P, Q) over ``total`` that no other single pair dominates; exact.
 
-    Args:
-        sides: (P, Q) over the outputs; with two outputs of both orders of each pair.
-        total: at least the sum of P, and that of Q.
+    With two outputs, both orders of each pair must be given.
     """
     bits = total.bit_length()
     # Pairs with the same curve count once.

@@ -44,11 +44,6 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
     so that its error is relative. Then all rows are scaled by one factor and filled up to 1 with
     multiples of one common row; the multiples differ by less than e^epsilon, so all ratios stay
     within it. For epsilon = 0 neighbours get their mean.
-
-    Args:
-        inputs: the variables.
-        point: probability of one output of each variable, shape (size,).
-        guarantee: to be satisfied.
     """
     values = np.maximum(np.asarray(point, dtype=np.float64), 0.0)
     if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
@@ -104,17 +99,8 @@ def rounded(
     """Return the table of integer weights in proportion to values, each row divided by its sum.
 
     In each row, all variables but the one with the largest mass are rounded down, to multiples of
-    that one's number of outputs. The remainder is then divisible among its outputs.
-
-    Args:
-        inputs: the variables.
-        values: value of one output of each variable, at least 0, shape (size,): floats and
-            fractions are taken exactly; only proportions within a row matter.
-        bits: of the total, about.
-        equal: whether variables connected by neighbours get equal weights.
-
-    Raises:
-        ParameterError: if a row is all zeros, or a value is negative.
+    that one's number of outputs. The remainder is then divisible among its outputs. Floats and
+    fractions are taken exactly. With ``equal``, variables joined by neighbours get equal weights.
     """
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if min(listed) < 0:
@@ -148,13 +134,7 @@ def rounded(
 
 
 def constant(inputs: Inputs, row: Vector, bits: int = BITS) -> Table:
-    """Return the table whose distribution is the same for every input.
-
-    Args:
-        inputs: the variables.
-        row: probability of one output, for each orbit of outputs.
-        bits: of the total.
-    """
+    """Return the table with the same ``row`` for every input: one output of each orbit of them."""
     return rounded(inputs, np.asarray(row, dtype=np.float64)[inputs.columns], bits, equal=False)
 
 
@@ -170,14 +150,7 @@ def interior(inputs: Inputs, point: Vector, bits: int = BITS) -> Table:
 
 
 def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
-    """Return (1 - share) one + share other, rounded.
-
-    Args:
-        one: a table.
-        other: over the same inputs.
-        share: in [0, 1].
-        bits: of the total.
-    """
+    """Return (1 - share) one + share other, rounded; both are over the same inputs."""
     factor = (share.denominator - share.numerator) * other.total
     other_factor = share.numerator * one.total
     both = zip(one.weights, other.weights, strict=True)
@@ -198,12 +171,7 @@ def repair(
     excess of the table, t the slack of the strict one. Rounding needs a little more, so the share
     grows until the verifier accepts; each refusal's excess gives a new chord.
 
-    Args:
-        table: rounded, perhaps not private.
-        strict: a table that satisfies all inequalities with slack.
-        certify: returns the certificate of a table, or raises `NotPrivateError` with the excess.
-        bits: of the totals of mixtures.
-        headroom: slack of the strict table; computed by ``certify`` if None.
+    The slack of the strict table is ``headroom``, or what ``certify`` says if None.
 
     Raises:
         NotPrivateError: if the strict table has no slack, or no mixture is accepted.
