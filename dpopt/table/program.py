@@ -127,7 +127,11 @@ def over_masses(
 ) -> dict[str, SparseMatrix]:
     """Return rows over the masses M, shape (rows, size), as rows over the program's variables.
 
-    They are those that `add_table` added for these inputs and this guarantee.
+    Args:
+        problem: to which `add_table` added a table.
+        inputs: of this table.
+        guarantee: of this table.
+        matrix: the rows, a column for each variable of the inputs.
     """
     if "kernel" in problem.variables:
         return {"kernel": matrix}

@@ -99,8 +99,13 @@ def rounded(
     """Return the table of integer weights in proportion to values, each row divided by its sum.
 
     In each row, all variables but the one with the largest mass are rounded down, to multiples of
-    that one's number of outputs. The remainder is then divisible among its outputs. Floats and
-    fractions are taken exactly. With ``equal``, variables joined by neighbours get equal weights.
+    that one's number of outputs. The remainder is then divisible among its outputs.
+
+    Args:
+        inputs: the variables.
+        values: of one output of each variable, at least 0 and not all 0 in a row: taken exactly.
+        bits: of the total, about.
+        equal: whether variables joined by neighbours get equal weights.
     """
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if min(listed) < 0:
@@ -171,7 +176,12 @@ def repair(
     excess of the table, t the slack of the strict one. Rounding needs a little more, so the share
     grows until the verifier accepts; each refusal's excess gives a new chord.
 
-    The slack of the strict table is ``headroom``, or what ``certify`` says if None.
+    Args:
+        table: rounded, perhaps not private.
+        strict: a table that satisfies all inequalities with slack.
+        certify: returns the certificate of a table, or raises `NotPrivateError` with the excess.
+        bits: of the totals of mixtures.
+        headroom: slack of the strict table; computed by ``certify`` if None.
 
     Raises:
         NotPrivateError: if the strict table has no slack, or no mixture is accepted.
