@@ -20,14 +20,8 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
+from dpopt.prob.histograms import IntMatrix, histograms, index_of
 from dpopt.table.inputs import Edges, Inputs, Name, read_only
-
-IntMatrix = npt.NDArray[np.int64]
-"""Two-dimensional integer array."""
-
-
-# Histograms, coded by k - 1 digits of base n + 1, that a lookup table may have; memory fixes it.
-_MOST_CODES = 1 << 16
 
 
 def partition_count(records: int, categories: int) -> int:
@@ -266,34 +260,11 @@ class SortedHistograms(Inputs):
 
     def every(self) -> IntMatrix:
         """Return all unsorted histograms, ascending lexicographically, shape (inputs, k)."""
-        columns: list[IntVector] = []
-        remaining = np.array([self.records])
-        for _ in range(self.categories - 1):
-            ends = np.cumsum(remaining + 1)
-            begun = np.repeat(np.arange(remaining.size), remaining + 1)
-            count = np.arange(ends[-1]) - (ends - remaining - 1)[begun]
-            columns = [column[begun] for column in columns] + [count]
-            remaining = remaining[begun] - count
-        return np.stack([*columns, remaining], axis=1)
+        return histograms(self.records, self.categories)
 
-    @cached_property
-    def _positions(self) -> IntVector:
-        """The row in `every` of the histogram with each code, see `_coded`."""
-        positions = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
-        positions[self._coded(self.every())] = np.arange(self.inputs)
-        return positions
-
-    def _coded(self, located: IntMatrix) -> IntVector:
-        """Return all counts but the last, which follows from them, as digits of base n + 1."""
-        code = located[:, 0]
-        for column in located.T[1:-1]:
-            code = code * (self.records + 1) + column
-        return code
-
-    def numbers(self, located: IntMatrix) -> IntVector | None:
-        """Return the row of each query in `every`; None for more than 65,536 codes."""
-        few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
-        return self._positions[self._coded(located)] if few else None
+    def numbers(self, located: IntMatrix) -> IntVector:
+        """Return the row of each query in `every`."""
+        return index_of(located)
 
     def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
         """Return, for each query, the index-th of the categories that have the variable's count."""

@@ -124,8 +124,8 @@ class Inputs(ABC):
     def chosen(self, located: Any, variables: IntVector, index: IntVector) -> IntVector:  # noqa: ANN401
         """Return for each input x the index-th of the outputs y with (x, y) in its variable."""
 
-    def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
-        """Return the row of each input in `table`; None if inputs are too many to be numbered."""
+    def numbers(self, located: Any) -> IntVector:  # noqa: ANN401
+        """Return the row of each input in `table`; by default inputs are numbers."""
         return located
 
     @abstractmethod

@@ -148,10 +148,8 @@ class Table:
         located, single = inputs.located(data)
         queries = len(located)
         # Entries of the largest kernel that is expanded to one weight per entry for sampling.
-        few = inputs.inputs * inputs.outputs <= min(1 << 16, queries)
-        numbers = inputs.numbers(located) if few else None
-        if numbers is not None:
-            return self._written.draw(numbers, source), single
+        if inputs.inputs * inputs.outputs <= min(1 << 16, queries):
+            return self._written.draw(inputs.numbers(located), source), single
         pmfs, members = self._pmfs
         outputs = np.empty(queries, dtype=np.int64)
         for start in range(0, queries, _DRAWN):
