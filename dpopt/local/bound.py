@@ -26,6 +26,7 @@ from dpopt.local.optimum import (
     ROUNDING,
     Optimum,
     Search,
+    excesses,
     information,
     inverted,
     most_missed,
@@ -83,8 +84,8 @@ def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBou
     proved = _bound_of_centred(gram, information(rows, p), exp_epsilon, p)
     if proved is not None:
         return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
-    patterns, excess = Search(n, exp_epsilon).local_maxima(b, solution)
-    missed = float(np.max(excess / rows_of(patterns, exp_epsilon).sum(axis=1)))
+    rows = rows_of(Search(n, exp_epsilon).climbed(b, solution), exp_epsilon)
+    missed = float(np.max(excesses(rows, b, solution) / rows.sum(axis=1)))
     multipliers = solution.multipliers + max(0.0, missed)
     return LowerBound(2 * value - float(multipliers.sum()), "unproved", multipliers)
 

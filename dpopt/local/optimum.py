@@ -464,7 +464,7 @@ class Search:
     def violated(self, b: Matrix, at: Priced, allowed: float, symmetry: Symmetry) -> Patterns:
         """Return patterns whose excess is above ``allowed``, largest first, one of all images."""
         most = self.most * len(symmetry.moves)
-        x = self._climbed(b, at) if self.n > ALL else every_pattern(self.n)
+        x = self.climbed(b, at) if self.n > ALL else every_pattern(self.n)
         order = self._worst(x, b, at, allowed, most)
         if not order.size and ALL < self.n <= LISTED:
             # All patterns are priced only if local search finds none.
@@ -481,11 +481,6 @@ class Search:
         excess = excesses(rows_of(x, self.exp_epsilon), b, at)
         order = np.argsort(-excess)[:most]
         return order[excess[order] > allowed]
-
-    def local_maxima(self, b: Matrix, at: Priced) -> tuple[Patterns, Vector]:
-        """Return the patterns at which single flips end, and the excess of each."""
-        x = self._climbed(b, at)
-        return x, excesses(rows_of(x, self.exp_epsilon), b, at)
 
     def bound(self, at: Master) -> float:
         """Return the lower bound on F after raising the multipliers to satisfy all patterns."""
@@ -506,7 +501,7 @@ class Search:
         order = np.argsort(-np.concatenate(values))[:5_000]
         return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
 
-    def _climbed(self, b: Matrix, at: Priced) -> Patterns:
+    def climbed(self, b: Matrix, at: Priced) -> Patterns:
         """Return the local maxima of the excess reached from random and current patterns."""
         n = len(b)
         _, vectors = np.linalg.eigh(b)

@@ -28,6 +28,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector
+from dpopt.privacy.graph import links
 from dpopt.privacy.plain import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
@@ -110,7 +111,10 @@ class Inputs(ABC):
 
         The message of a refusal is for the curator alone.
         """
-        return checked_indices(data, self.inputs)
+        indices = checked_indices("inputs", data, self.inputs)
+        if indices.ndim > 1:
+            raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
+        return np.atleast_1d(indices), indices.ndim == 0
 
     @abstractmethod
     def rows_of(self, located: Any) -> IntVector:  # noqa: ANN401
@@ -202,10 +206,8 @@ class Inputs(ABC):
             return np.arange(self.size)
         # A star from the first member connects each group.
         first = np.repeat(groups[:, 0], groups.shape[1] - 1)
-        links = sp.coo_array(
-            (np.ones(first.size), (first, groups[:, 1:].ravel())), shape=(self.size, self.size)
-        )
-        return connected_components(links, directed=False)[1]
+        star = links(np.stack([first, groups[:, 1:].ravel()], axis=1), self.size)
+        return connected_components(star, directed=False)[1]
 
     def plain(self, *, sets: bool) -> Json:
         """Return the variables and their neighbours for a file, as `dpopt.verify` reads them."""
@@ -235,15 +237,12 @@ class Inputs(ABC):
         return np.bincount(self.columns, weighed, len(self.column_sizes)) / self.column_sizes
 
 
-def checked_indices(data: object, inputs: int) -> tuple[IntVector, bool]:
-    """Return inputs as an array of numbers in 0..inputs-1, and whether it was a single one."""
-    array = _checks.array("inputs", data)
-    if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
-    listed = np.atleast_1d(array).astype(np.int64)
-    if listed.size and (listed.min() < 0 or listed.max() >= inputs):
-        raise ParameterError(f"inputs holds a value outside 0..{inputs - 1}.")
-    return listed, array.ndim == 0
+def checked_indices(name: str, indices: object, size: int) -> IntVector:
+    """Return integers in 0..size-1 as an array of any shape."""
+    array = _checks.array(name, indices)
+    if array.dtype.kind not in "iu" or array.min(initial=0) < 0 or array.max(initial=0) >= size:
+        raise ParameterError(f"{name} must hold integers in 0..{size - 1}.")
+    return array.astype(np.int64)
 
 
 def edges_claim(inputs: int, pairs: IntVector | None) -> str:
@@ -253,8 +252,7 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
     if pairs is None:
         return f"the kernel is private between all {inputs} inputs"
     said = f"the kernel is private along {len(pairs)} directed edges of {inputs} inputs"
-    links = sp.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(inputs, inputs))
-    sizes = np.bincount(connected_components(links, directed=False)[1])
+    sizes = np.bincount(connected_components(links(pairs, inputs), directed=False)[1])
     alone, components = int(np.sum(sizes == 1)), int(np.sum(sizes > 1))
     if alone:
         said += f"; without a neighbour, and not protected: {alone}"
