@@ -68,7 +68,7 @@ class Workload(Setting):
     Attributes:
         queries: "histogram" (every category), "prefix" (the first u categories, for all u),
             "range" (all intervals), "marginals" (all tables of words of bits), or W, shape
-            (queries, n); on the command line rows 1:0:0,1:1:0 or a file.
+            (queries, n), no two columns equal; on the command line rows 1:0:0,1:1:0 or a file.
         epsilon: of each person's output, in [0.01, 12], in nats.
         categories: n, in 2..64, and up to 128 if all categories are alike, as for "histogram" and a
             uniform prior; for a matrix its number of columns, or None.
