@@ -419,20 +419,14 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
 
 
 class Given(NamedTuple):
-    """A user's table of probabilities with the names of its inputs and outputs.
-
-    Attributes:
-        table: shape (inputs, outputs).
-        axes: sizes of the axes that were flattened to the first one.
-        inputs: names of the inputs; None if they are 0, 1, ...
-        outputs: names of the outputs, likewise.
-        ordered: whether the inputs have a meaningful order, beyond that of a file's lines.
-    """
+    """A table of probabilities, shape (inputs, outputs), with its names if it has any."""
 
     table: npt.NDArray[Any]
+    # Sizes of the axes that were flattened to the first one.
     axes: tuple[int, ...]
     inputs: tuple[Name, ...] | None
     outputs: tuple[Name, ...] | None
+    # Whether the inputs have a meaningful order, beyond that of a file's lines.
     ordered: bool = True
 
     def require_order(self, graph: GraphLike) -> None:

@@ -23,10 +23,7 @@ Names = Sequence[Hashable]
 def checked_names(what: str, raw_names: object, size: int) -> tuple[Name, ...] | None:
     """Return names as whole numbers and texts; None if they are 0, 1, ..., size - 1 in this order.
 
-    Args:
-        what: "inputs" or "outputs", for messages.
-        raw_names: ``size`` distinct names in order, or one text a,b,c; None for no names.
-        size: how many there must be.
+    They are ``size`` distinct names in order, or one text a,b,c; None for no names.
     """
     if raw_names is None:
         return None
@@ -113,12 +110,7 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedGraph(Graph):
-    """A graph whose inputs and outputs have names.
-
-    Attributes:
-        input_names: name of each input, in order; 0, 1, ... if None.
-        output_names: name of each output, likewise.
-    """
+    """A graph whose inputs and outputs have names, in order; 0, 1, ... if None."""
 
     input_names: tuple[Name, ...] | None = None
     output_names: tuple[Name, ...] | None = None

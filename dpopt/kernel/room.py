@@ -1,9 +1,8 @@
 """Repair under user constraints: from a solver's solution to a private table that satisfies them.
 
-A solver violates every inequality by its tolerance. Each inequality is convex, f(K) <= 0, so that
-mixing K with a strictly feasible kernel Z, f(Z) < 0, restores all of them: `dpopt.table.repair`
-does that. With user constraints, a linear program finds the Z with the largest slack. Equalities
-have no slack, nor do inequalities that cannot hold strictly: these hold up to float rounding.
+`dpopt.table.repair` mixes a solver's kernel with a strictly feasible one. With user constraints, a
+linear program finds the one with the largest slack. Equalities have no slack, nor do inequalities
+that cannot hold strictly: these hold up to float rounding.
 
 With little slack, mixing is expensive: a violation of 1e-10 against a slack of 1e-5 moves 1e-5 of
 probability. A second program then finds a correction D of K. It is scaled by the violation v, as

@@ -31,6 +31,7 @@ from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.privacy.guarantee import in_short
 from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
+from dpopt.table.inputs import checked_indices
 from dpopt.table.rounding import alike
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class Kernel(Budgeted):
 
     def loss_at(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
         """Return loss[x, y], without writing out a loss by name."""
-        x, y = _indices("x", x, self.inputs), _indices("y", y, self.outputs)
+        x, y = checked_indices("x", x, self.inputs), checked_indices("y", y, self.outputs)
         if isinstance(self.loss, str):
             return named_loss(self.loss, x, y, self.shape)
         return self.loss_table[x, y]
@@ -446,13 +447,6 @@ class Kernel(Budgeted):
         figure = axes.get_figure(root=True)
         if figure is not None:
             figure.colorbar(image, ax=axes, label="$K(y | x)$")
-
-
-def _indices(name: str, indices: npt.ArrayLike, size: int) -> IntVector:
-    array = _checks.array(name, indices)
-    if array.dtype.kind not in "iu" or array.min(initial=0) < 0 or array.max(initial=0) >= size:
-        raise ParameterError(f"{name} must hold integers in 0..{size - 1}.")
-    return array.astype(np.int64)
 
 
 def _pmf(name: str, values: npt.ArrayLike, size: int) -> Vector:

@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from dpopt._types import Matrix, Vector
 from dpopt.local.optimum import (
     ROUNDING,
     Optimum,
     Search,
+    excesses,
     information,
     inverted,
     most_missed,
@@ -58,12 +58,9 @@ class LowerBound:
 
 
 def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBound:
-    """Return the lower bound that follows from the multipliers of a solution.
+    """Return the lower bound that follows from a solution's multipliers, for its prior.
 
-    Args:
-        gram: G, shape (n, n).
-        exp_epsilon: e^epsilon, rounded up.
-        solution: with its prior, for which the bound holds; in the worst case its worst prior.
+    ``gram`` is G, shape (n, n), and ``exp_epsilon`` is rounded up.
     """
     n, p, least = len(gram), solution.prior, None
     if alike(gram) and np.ptp(p) == 0:
@@ -87,8 +84,8 @@ def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBou
     proved = _bound_of_centred(gram, information(rows, p), exp_epsilon, p)
     if proved is not None:
         return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
-    patterns, excess = Search(n, exp_epsilon).local_maxima(b, solution)
-    missed = float(np.max(excess / rows_of(patterns, exp_epsilon).sum(axis=1)))
+    rows = rows_of(Search(n, exp_epsilon).climbed(b, solution), exp_epsilon)
+    missed = float(np.max(excesses(rows, b, solution) / rows.sum(axis=1)))
     multipliers = solution.multipliers + max(0.0, missed)
     return LowerBound(2 * value - float(multipliers.sum()), "unproved", multipliers)
 
@@ -134,101 +131,69 @@ def semidefinite(b: Matrix, exp_epsilon: float, prior: Vector, symmetry: Symmetr
     """
     import cvxpy as cp
 
-    scale = float(np.trace(b)) * exp_epsilon**2 / len(b)
-    square, gain, n = b / scale, exp_epsilon - 1.0, len(b)
-    parts = _coefficients(gain, prior, symmetry)
-    sizes = [columns.shape[1] for columns in parts]
-    # x holds lambda, d, A, C, N by orbit; P, flattened, is `start` for B plus `linear` @ x.
-    x = cp.Variable(sum(sizes))
-    start = np.zeros((n + 1, n + 1))
-    start[0, 0], start[0, 1:] = -square.sum(), -square.sum(axis=1)
-    start[1:, 0], start[1:, 1:] = start[0, 1:], -square
-    linear = sp.hstack(parts, format="csr")
-    free = sizes[0] + sizes[1]
-    # Only A, C and N are nonnegative.
-    rows: list[Any] = [x[free:] >= 0]
+    scale, n = float(np.trace(b)) * exp_epsilon**2 / len(b), len(b)
+    ones, eye = np.ones((n, 1)), np.eye(n)
+    # s, y and 1 - y / g as functions of [1; y].
+    s, y = np.hstack([ones, eye]), np.hstack([0.0 * ones, eye])
+    w = np.hstack([ones, -eye / (exp_epsilon - 1.0)])
+    i, j = np.mgrid[:n, :n]
+    # A pair (i, j) is coded as i * n + j; its orbit is named by the least code.
+    pairs = (symmetry.moves[:, i] * n + symmetry.moves[:, j]).min(axis=0)
+    either = np.minimum(pairs, pairs.T)
+    orbit = np.unique(symmetry.moves.min(axis=0), return_inverse=True)[1].ravel()
+
+    def of_pairs(codes: npt.NDArray[np.intp]) -> Any:  # noqa: ANN401
+        """Return nonnegative numbers, one for each code, and 0 on the diagonal."""
+        # No code is that of the diagonal alone: a variable without effect would grow without end.
+        distinct, apart = np.unique(codes[eye == 0], return_inverse=True)
+        number = np.zeros((n, n), dtype=np.intp)
+        number[eye == 0] = apart.ravel()
+        free = cp.Variable(distinct.size, nonneg=True)[number.ravel()]
+        return cp.multiply(1.0 - eye, cp.reshape(free, (n, n), order="C"))
+
+    def terms(s: Any, w: Any, p: Any, b: Any, lam: Any, d: Any, *of_pairs: Any) -> list[Any]:  # noqa: ANN401
+        """Return the terms of P before it is made symmetric; the first two are added."""
+        both, neither, one = of_pairs
+        return [
+            s.T @ lam @ p @ s,
+            y.T @ d @ w,
+            s.T @ b @ s,
+            y.T @ both @ y / 2,
+            w.T @ neither @ w / 2,
+            y.T @ one @ w,
+        ]
+
+    def summed(terms: list[Any]) -> Any:  # noqa: ANN401
+        """Return P."""
+        half = (terms[0] + terms[1] - sum(terms[2:])) / 2
+        return half + half.T
+
+    lam, d = (cp.Variable(orbit.max() + 1)[orbit] for _ in range(2))
+    p, column = prior[None, :], cp.reshape(lam, (n, 1), order="C")
+    unknown = (column, cp.diag(d), of_pairs(either), of_pairs(either), of_pairs(pairs))
+    form = summed(terms(s, w, p, b / scale, *unknown))
+    held = []
     for index, block in enumerate(symmetry.blocks):
-        basis = sp.csr_array(
-            sp.block_diag([sp.eye_array(1), block])
-            if index == 0
-            else np.vstack([np.zeros(block.shape[1]), block])
-        )
-        k = basis.shape[1]
-        projected = sp.kron(basis, basis, format="csr").T @ linear
-        at = basis.T @ start @ basis
-        rows.append(cp.reshape(projected @ x + at.ravel(), (k, k), order="C") >> 0)
-    weights = np.bincount(_orbits(symmetry.moves)).astype(float)
+        basis = np.vstack([np.zeros((1, block.shape[1])), block])
+        if index == 0:
+            basis = np.hstack([np.eye(n + 1, 1), basis])
+        held.append(basis.T @ form @ basis >> 0)
     try:
         with warnings.catch_warnings():
             # A warning of inaccuracy does not matter: errors are compensated for below.
             warnings.simplefilter("ignore", UserWarning)
-            cp.Problem(cp.Minimize(weights @ x[: sizes[0]]), rows).solve(solver=cp.CLARABEL)
+            cp.Problem(cp.Minimize(cp.sum(lam)), held).solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return None
-    if x.value is None:
+    if lam.value is None:
         return None
-    solution = np.asarray(x.value).copy()
-    solution[free:] = np.maximum(solution[free:], 0.0)
-    p_matrix = start + (linear @ solution).reshape(n + 1, n + 1)
-    size = np.abs(start) + (abs(linear) @ np.abs(solution)).reshape(n + 1, n + 1)
-    lowest = float(np.linalg.eigvalsh((p_matrix + p_matrix.T) / 2)[0])
-    short = ROUNDING * n * float(np.abs(size).sum(axis=1).max()) - lowest
+    # Only A, N and C are nonnegative.
+    known = [np.asarray(each.value) for each in unknown]
+    known[2:] = [np.maximum(each, 0.0) for each in known[2:]]
+    sizes = np.sum(terms(s, np.abs(w), p, np.abs(b) / scale, *map(np.abs, known)), axis=0)
+    size = float((sizes + sizes.T).sum(axis=1).max()) / 2
+    lowest = float(np.linalg.eigvalsh(summed(terms(s, w, p, b / scale, *known)))[0])
     # Adding c to all of lambda adds c (1 . s)(s . p) >= c min(p) |s|^2, and |s|^2 is at least
     # n / (n + 1) of |[1; y]|^2.
-    added = max(0.0, short) * (n + 1) / n / float(prior.min())
-    return scale * (solution[_orbits(symmetry.moves)] + added)
-
-
-def _orbits(moves: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the number of each category's orbit, shape (n,)."""
-    return np.unique(moves.min(axis=0), return_inverse=True)[1].ravel()
-
-
-def _coefficients(gain: float, prior: Vector, symmetry: Symmetry) -> list[sp.csr_array]:
-    """Return P as a linear function of each of lambda, d, A, C, N: shapes ((n + 1)^2, orbits)."""
-    n = len(prior)
-    i, j = (side.ravel() for side in np.mgrid[:n, :n])
-    u = np.arange(n)
-    # A pair (i, j) is coded as i * n + j; its orbit is named by the least code.
-    pairs = (symmetry.moves[:, i] * n + symmetry.moves[:, j]).min(axis=0)
-    back = (symmetry.moves[:, j] * n + symmetry.moves[:, i]).min(axis=0)
-    apart = i != j
-    categories = _orbits(symmetry.moves)
-    ordered = np.unique(pairs[apart], return_inverse=True)[1].ravel()
-    unordered = np.unique(np.minimum(pairs, back)[apart], return_inverse=True)[1].ravel()
-    i, j = i[apart], j[apart]
-
-    def placed(terms: list[tuple[Any, Any, Any, Any]]) -> sp.csr_array:
-        """Sum terms (row, column, orbit, value) of P, each made symmetric."""
-        row, column, orbit, value = (
-            np.concatenate([np.broadcast_to(term[k], np.shape(term[2])) for term in terms])
-            for k in range(4)
-        )
-        both = np.concatenate([row * (n + 1) + column, column * (n + 1) + row])
-        values = np.concatenate([value, value]) / 2
-        shape = ((n + 1) ** 2, int(orbit.max()) + 1)
-        return sp.csr_array((values, (both, np.concatenate([orbit, orbit]))), shape=shape)
-
-    every, times = np.repeat(u, n), np.tile(u, n)
-    return [
-        # (lambda . s)(p . s) = sum_u lambda_u (1 + y_u)(1 + p . y)
-        placed(
-            [
-                (0, 0, categories, 1.0),
-                (0, u + 1, categories, 1.0),
-                (0, times + 1, categories[every], prior[times]),
-                (every + 1, times + 1, categories[every], prior[times]),
-            ]
-        ),
-        placed([(u + 1, u + 1, categories, -1 / gain), (0, u + 1, categories, 1.0)]),
-        placed([(i + 1, j + 1, unordered, -0.5)]),
-        placed([(0, i + 1, ordered, -1.0), (i + 1, j + 1, ordered, 1 / gain)]),
-        placed(
-            [
-                (0, 0, unordered, -0.5),
-                (0, i + 1, unordered, 0.5 / gain),
-                (0, j + 1, unordered, 0.5 / gain),
-                (i + 1, j + 1, unordered, -0.5 / gain**2),
-            ]
-        ),
-    ]
+    added = max(0.0, ROUNDING * n * size - lowest) * (n + 1) / n / float(prior.min())
+    return scale * (known[0].ravel() + added)

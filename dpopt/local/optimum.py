@@ -24,6 +24,7 @@ so that a Newton step takes time r^2 (patterns + r), linear in the number of pat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -127,13 +128,8 @@ class Master:
 
     It follows the central path theta_s z_s = barrier, with z_s = lambda . s - q_s the slack of a
     pattern. For the worst prior the program is the saddle point of F - sum_u p_u G_uu, convex in
-    theta and concave in p.
-
-    Args:
-        gram: G, shape (n, n).
-        exp_epsilon: e^epsilon.
-        prior: p, shape (n,); None for the worst.
-        symmetry: of G and p: a pattern represents all its images. The trivial one for the worst p.
+    theta and concave in p. A pattern represents all its images under the symmetry of G and p, which
+    is the trivial one for the worst p (``prior`` None).
     """
 
     def __init__(
@@ -274,12 +270,8 @@ class Master:
         """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q."""
         features, q = [], np.zeros(len(weights))
         for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
-            try:
+            with regular():
                 root = np.linalg.cholesky(columns.T @ t)
-            except np.linalg.LinAlgError:
-                raise SolverError(
-                    "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
-                ) from None
             half = scipy.linalg.solve_triangular(root, gram, lower=True)
             half = scipy.linalg.solve_triangular(root, half.T, lower=True)
             share, rotation = np.linalg.eigh((half + half.T) / 2)
@@ -302,7 +294,7 @@ class Master:
         border = border / root[:, None]
         core = scipy.linalg.blas.dsyrk(1.0, features.T)
         core[np.diag_indices(len(core))] += 1.0
-        try:
+        with regular("a step of Newton's method failed"):
             factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
 
             def undone(sum_residual: Matrix) -> Matrix:
@@ -321,8 +313,6 @@ class Master:
                 x, lam = x + through - edge @ more, lam + more
                 applied = features @ (features.T @ x) + x + border @ lam
                 residual, sum_residual = (q + self.barrier) / root - applied, short - border.T @ x
-        except (np.linalg.LinAlgError, ValueError):
-            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
         if not np.all(np.isfinite(x)):
             raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
         return x / root, np.zeros(0), lam
@@ -348,26 +338,31 @@ def _longest(*changes: Vector) -> float:
 
 def inverted(matrix: Matrix) -> Matrix:
     """Return M^-1, exactly symmetric."""
-    try:
+    with regular():
         inverse = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        raise SolverError(
-            "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
-        ) from None
     return (inverse + inverse.T) / 2
+
+
+@contextmanager
+def regular(
+    what: str = "the mechanism's outputs do not distinguish some category",
+) -> Iterator[None]:
+    """Raise a SolverError that says what failed where a matrix is singular."""
+    try:
+        yield
+    except (np.linalg.LinAlgError, ValueError):
+        raise SolverError(f"{what}.", Status.NUMERICAL) from None
 
 
 def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
     """Return the solution of a KKT system; its first block, positive definite, is overwritten."""
     size = len(first)
-    try:
+    with regular("a step of Newton's method failed"):
         factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
         sides = np.column_stack([edge, right[:size]])
         through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
         small = corner - edge.T @ through[:, :-1]
         others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
-    except np.linalg.LinAlgError:
-        raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
     step = np.append(through[:, -1] - through[:, :-1] @ others, others)
     if not np.all(np.isfinite(step)):
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
@@ -460,10 +455,6 @@ class Search:
     """Pricing: patterns s with s'B s / (s . p) above lambda . s, by enumeration or local search.
 
     Local search flips one entry of a pattern at a time.
-
-    Args:
-        n: number of categories.
-        ratio: e^epsilon.
     """
 
     def __init__(self, n: int, exp_epsilon: float) -> None:
@@ -473,7 +464,7 @@ class Search:
     def violated(self, b: Matrix, at: Priced, allowed: float, symmetry: Symmetry) -> Patterns:
         """Return patterns whose excess is above ``allowed``, largest first, one of all images."""
         most = self.most * len(symmetry.moves)
-        x = self._climbed(b, at) if self.n > ALL else every_pattern(self.n)
+        x = self.climbed(b, at) if self.n > ALL else every_pattern(self.n)
         order = self._worst(x, b, at, allowed, most)
         if not order.size and ALL < self.n <= LISTED:
             # All patterns are priced only if local search finds none.
@@ -490,11 +481,6 @@ class Search:
         excess = excesses(rows_of(x, self.exp_epsilon), b, at)
         order = np.argsort(-excess)[:most]
         return order[excess[order] > allowed]
-
-    def local_maxima(self, b: Matrix, at: Priced) -> tuple[Patterns, Vector]:
-        """Return the patterns at which single flips end, and the excess of each."""
-        x = self._climbed(b, at)
-        return x, excesses(rows_of(x, self.exp_epsilon), b, at)
 
     def bound(self, at: Master) -> float:
         """Return the lower bound on F after raising the multipliers to satisfy all patterns."""
@@ -515,7 +501,7 @@ class Search:
         order = np.argsort(-np.concatenate(values))[:5_000]
         return (np.concatenate(numbers)[order, None] >> np.arange(self.n)) & 1 > 0
 
-    def _climbed(self, b: Matrix, at: Priced) -> Patterns:
+    def climbed(self, b: Matrix, at: Priced) -> Patterns:
         """Return the local maxima of the excess reached from random and current patterns."""
         n = len(b)
         _, vectors = np.linalg.eigh(b)

@@ -35,7 +35,7 @@ from fractions import Fraction
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_down, float_up
-from dpopt.privacy.exponential import exp_lower, exp_upper, log_upper, sqrt_upper
+from dpopt.privacy.exponential import exp_lower, exp_upper, least_float, log_upper, sqrt_upper
 from dpopt.privacy.guarantee import Guarantee, power_below
 
 Parts = Sequence[tuple[Guarantee, int]]
@@ -93,15 +93,12 @@ def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
         return allowed([*parts, (more, 1)], budget, first if parts else more)
 
     over = Fraction(budget.epsilon) - _epsilons(parts, 1)
-    # Bisection over floats from what the sum of epsilons leaves, which is always allowed.
-    low, high = max(0.0, float_down(max(Fraction(0), over))), budget.epsilon
-    if not fits(low):
-        low = 0.0
-    if not fits(low) or fits(high):
-        return high if fits(high) else 0.0
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    if fits(budget.epsilon):
+        return budget.epsilon
+    # From what the sum of epsilons leaves, which is always allowed.
+    low = float_down(max(Fraction(0), over))
+    refused = least_float(lambda epsilon: not fits(epsilon), low if fits(low) else 0.0)
+    return max(0.0, math.nextafter(refused, 0.0))
 
 
 def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guarantee | None:

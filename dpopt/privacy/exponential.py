@@ -1,7 +1,7 @@
 """Upper and lower bounds on e^x, log x and sqrt(x), computed in integer arithmetic.
 
-Results depend on the arguments alone: no global precision is read or set, so other threads cannot
-interfere. (Arb computes the same, but its precision in python-flint is global to the process.)
+Results depend on the arguments alone: no global precision is read or set, as it is by Arb in
+python-flint, so other threads cannot interfere.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from numbers import Rational, Real
 from typing import Any
 
 import numpy as np
-from flint import fmpz
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS
 
@@ -150,40 +149,9 @@ def _checked(exponent: Number, bits: int | None) -> tuple[Fraction, int]:
 @lru_cache(maxsize=256)
 def _scaled(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Return integers a, b with a <= 2^bits e^exponent <= b; usually b = a + 1."""
-    if exponent == 0:
-        return 1 << bits, 1 << bits
-    size = abs(exponent)
-    # For x > 0 the integer part of e^x needs bits beyond the fractional ones: about 1.45 x. With
-    # 64 bits more the result is off by one unit at most as a rule.
-    power, work = _enclosed(size, bits + 64 + (int(1.5 * size) + 2 if exponent > 0 else 0))
-    low, high = power
-    if exponent < 0:
-        one = fmpz(1) << (bits + work)
-        return int(one // high), int(-(-one // low))
-    cut = work - bits
-    return int(low >> cut), int(-(-high >> cut))
-
-
-def _enclosed(size: Fraction, bits: int) -> tuple[tuple[fmpz, fmpz], int]:
-    """Return (a, b) and work with a <= 2^work e^size <= b and b - a below 2^-bits of it; size > 0.
-
-    e^size = (e^t)^(2^s) with t = size / 2^s below 2^-r, by the series of e^t: about r terms and
-    s squarings. Everything is rounded down; ``lost`` bounds the total loss, in units of 2^-work.
-    """
-    halvings = max(math.isqrt(bits), 2) + max(int(size).bit_length(), 0)
-    work = bits + halvings + bits.bit_length() + 8
-    t = fmpz((size.numerator << work) // (size.denominator << halvings))
-    term = total = fmpz(1) << work
-    count = 0
-    while term:
-        count += 1
-        term = ((term * t) >> work) // count
-        total += term
-    # With t below 1/2 each term is too small by less than 3 units, and the omitted terms together
-    # are less than 3 units.
-    lost = fmpz(3 * count + 6)
-    for _ in range(halvings):
-        # With T the exact value and v = total: T^2 - v^2 = (T - v)(T + v) <= 2 lost (v + lost).
-        lost = ((2 * lost * (total + lost)) >> work) + 2
-        total = (total * total) >> work
-    return (total, total + lost), work
+    # The verifier's enclosure is relative: for x > 0 the integer part of e^x needs about 1.45 x
+    # bits more. It takes exponents up to 4,000; larger ones are split into equal parts.
+    parts = math.ceil(abs(exponent) / 4000) or 1
+    work = bits + 64 + max(0, int(1.5 * exponent))
+    low, high = (Fraction(end) ** parts for end in verify.exp(exponent / parts, work))
+    return math.floor(low * (1 << bits)), math.ceil(high * (1 << bits))

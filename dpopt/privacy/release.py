@@ -65,10 +65,7 @@ def random_words(count: int, source: Source) -> npt.NDArray[np.uint64]:
 class _Table(NamedTuple):
     """A lookup table: the output for each row and first bits of U, -1 where more bits decide.
 
-    Attributes:
-        bits: number of first bits.
-        outputs: flat, cell ``row << bits | first bits``.
-        share: largest share of undecided cells in a row.
+    The cell is ``row << bits | first bits``; ``share`` is the largest of undecided ones in a row.
     """
 
     bits: int
@@ -77,11 +74,7 @@ class _Table(NamedTuple):
 
 
 class Pmfs:
-    """Distributions over the same outputs as rows of integer weights, and exact draws from them.
-
-    Args:
-        weights: integers >= 0, shape (rows, outputs); every row has the same sum T above 0.
-    """
+    """Distributions as rows of integer weights >= 0 with one sum T above 0, and exact draws."""
 
     def __init__(self, weights: Sequence[Sequence[int]]) -> None:
         self._weights = weights

@@ -33,15 +33,7 @@ AUDIT = "audit"
 
 @dataclass(frozen=True)
 class Sealed:
-    """A parsed file whose envelope is checked and whose body is not yet.
-
-    Attributes:
-        path: of the file.
-        kind: of the mechanism, such as "majority".
-        body: the mechanism as plain values.
-        provenance: versions of the software that wrote it.
-        digest: the hash that the file states.
-    """
+    """A parsed file whose envelope is checked and whose body, plain values, is not yet."""
 
     path: Path
     kind: str

@@ -5,7 +5,7 @@ from dpopt.table.inputs import Edges, Graph, Inputs
 from dpopt.table.judge import certify_table
 from dpopt.table.losses import Losses
 from dpopt.table.program import add_lazy_table, add_table, over_masses, probabilities_of
-from dpopt.table.rounding import constant, interior, mixed, polished, repair, rounded
+from dpopt.table.rounding import constant, interior, polished, repair, rounded
 from dpopt.table.symmetric import Generated, Words
 from dpopt.table.table import Table
 
@@ -23,7 +23,6 @@ __all__ = [
     "certify_table",
     "constant",
     "interior",
-    "mixed",
     "over_masses",
     "polished",
     "probabilities_of",

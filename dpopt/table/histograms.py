@@ -20,15 +20,8 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.prob.histograms import histograms as unsorted
+from dpopt.prob.histograms import IntMatrix, histograms, index_of
 from dpopt.table.inputs import Edges, Inputs, Name, read_only
-
-IntMatrix = npt.NDArray[np.int64]
-"""Two-dimensional integer array."""
-
-
-# Histograms, coded by k - 1 digits of base n + 1, that a lookup table may have; memory fixes it.
-_MOST_CODES = 1 << 16
 
 
 def partition_count(records: int, categories: int) -> int:
@@ -67,8 +60,7 @@ def _listed(records: int, categories: int) -> IntMatrix:
 class Move:
     """A record moves from one position of sorted histograms to a later one: ``giver`` to ``taker``.
 
-    ``before`` and ``after`` are indices of histograms, shape (histograms,); the histogram after the
-    move is sorted with all categories in position.
+    Afterwards the histogram is sorted with all categories in position.
     """
 
     giver: int
@@ -222,28 +214,9 @@ class SortedHistograms(Inputs):
         return np.flatnonzero(same & (self.values[:-1] - self.values[1:] == 1))
 
     @cached_property
-    def neighbours(self) -> IntVector:
-        """Pairs of variables of one output before and after a replaced record, shape (pairs, 2).
-
-        One category loses a record and another gains it. Each pair of different variables is listed
-        once, for these two categories and for one category of every other count.
-        """
-        size, variables = self.size, self.variables
-        # A pair v < w is coded as v * size + w.
-        codes = [self.swaps * size + self.swaps + 1]
-        for move in self.moves:
-            v, w = variables[move.before].ravel(), variables[move.after].ravel()
-            codes.append(np.unique(np.minimum(v, w) * size + np.maximum(v, w)))
-        distinct = np.unique(np.concatenate(codes))
-        pairs = np.stack(np.divmod(distinct, size), axis=1)
-        return pairs[pairs[:, 0] != pairs[:, 1]]
-
-    @cached_property
     def edges(self) -> Edges:
         """Each pair of neighbouring histograms; categories that change alike are one entry."""
-        sides = list[tuple[IntVector, IntVector]]()
-        for move in self.moves:
-            sides.append((self.variables[move.before], self.variables[move.after]))
+        sides = [(self.variables[move.before], self.variables[move.after]) for move in self.moves]
         swapped = self.variables[self.rows[self.swaps]]
         row = np.arange(len(swapped))
         other = swapped.copy()
@@ -258,13 +231,8 @@ class SortedHistograms(Inputs):
         sides.append((swapped, other))
         first = np.concatenate([one for one, _ in sides])
         second = np.concatenate([two for _, two in sides])
-        # Entries (edge, variable before, variable after), with the number of categories of each.
-        edge = np.repeat(np.arange(len(first)), self.categories)
-        codes = np.stack([edge, first.ravel(), second.ravel()], axis=1)
-        entries, counts = np.unique(codes, axis=0, return_counts=True)
-        starts = np.searchsorted(entries[:, 0], np.arange(len(first) + 1))
         ends = np.stack([self.rows[first[:, 0]], self.rows[second[:, 0]]], axis=1)
-        return Edges(ends, entries[:, 1], entries[:, 2], counts, starts)
+        return Edges.of_outputs(ends, first, second)
 
     def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
         """Return the checked counts, shape (queries, k), and whether they were of one query."""
@@ -292,26 +260,11 @@ class SortedHistograms(Inputs):
 
     def every(self) -> IntMatrix:
         """Return all unsorted histograms, ascending lexicographically, shape (inputs, k)."""
-        return unsorted(self.records, self.categories)
+        return histograms(self.records, self.categories)
 
-    @cached_property
-    def _positions(self) -> IntVector:
-        """The row in `every` of the histogram with each code, see `_coded`."""
-        positions = np.zeros((self.records + 1) ** (self.categories - 1), dtype=np.int64)
-        positions[self._coded(self.every())] = np.arange(self.inputs)
-        return positions
-
-    def _coded(self, located: IntMatrix) -> IntVector:
-        """Return all counts but the last, which follows from them, as digits of base n + 1."""
-        code = located[:, 0]
-        for column in located.T[1:-1]:
-            code = code * (self.records + 1) + column
-        return code
-
-    def numbers(self, located: IntMatrix) -> IntVector | None:
-        """Return the row of each query in `every`; None for more than 65,536 codes."""
-        few = (self.records + 1) ** (self.categories - 1) <= _MOST_CODES
-        return self._positions[self._coded(located)] if few else None
+    def numbers(self, located: IntMatrix) -> IntVector:
+        """Return the row of each query in `every`."""
+        return index_of(located)
 
     def chosen(self, located: IntMatrix, variables: IntVector, index: IntVector) -> IntVector:
         """Return, for each query, the index-th of the categories that have the variable's count."""

@@ -28,6 +28,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector
+from dpopt.privacy.graph import links
 from dpopt.privacy.plain import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
@@ -62,6 +63,21 @@ class Edges:
         bounds = self.starts.tolist()
         return [(first[a:b], second[a:b], counts[a:b]) for a, b in pairwise(bounds)]
 
+    @classmethod
+    def of_outputs(cls, ends: IntVector, first: IntVector, second: IntVector) -> Edges:
+        """Return edges from the variables of all outputs, shape (edges, outputs) for each end.
+
+        Outputs that share both variables are one entry.
+        """
+        size = int(max(first.max(initial=0), second.max(initial=0))) + 1
+        # A pair of variables v, w is coded as v * size + w.
+        codes = np.sort(first * size + second, axis=1)
+        new = np.diff(codes, axis=1, prepend=-1) != 0
+        at = np.flatnonzero(new)
+        starts = np.append(0, np.cumsum(np.count_nonzero(new, axis=1)))
+        counts = np.diff(np.append(at, codes.size))
+        return cls(ends, *np.divmod(codes.ravel()[at], size), counts, starts)
+
 
 class Inputs(ABC):
     """The variables of a mechanism, and which of them are neighbours.
@@ -88,18 +104,17 @@ class Inputs(ABC):
     counts: Any
     row_sizes: Any
     representatives: Any
-    neighbours: Any
     edges: Any
 
     def located(self, data: Any) -> tuple[Any, bool]:  # noqa: ANN401
-        """Return checked inputs as an array, shape (queries, ...), and whether it was a single one.
+        """Return checked inputs, shape (queries, ...), by default numbers, and whether it was one.
 
-        By default they are numbers.
-
-        Raises:
-            ParameterError: if they are no inputs; the message is for the curator alone.
+        The message of a refusal is for the curator alone.
         """
-        return checked_indices(data, self.inputs)
+        indices = checked_indices("inputs", data, self.inputs)
+        if indices.ndim > 1:
+            raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
+        return np.atleast_1d(indices), indices.ndim == 0
 
     @abstractmethod
     def rows_of(self, located: Any) -> IntVector:  # noqa: ANN401
@@ -111,25 +126,26 @@ class Inputs(ABC):
 
     @abstractmethod
     def chosen(self, located: Any, variables: IntVector, index: IntVector) -> IntVector:  # noqa: ANN401
-        """Return for each input x the index-th of the outputs y with (x, y) in its variable.
+        """Return for each input x the index-th of the outputs y with (x, y) in its variable."""
 
-        Args:
-            located: inputs, as `located` returns them.
-            variables: one for each input, shape (queries,).
-            index: in 0..counts-1 of the variable, likewise.
-        """
-
-    def numbers(self, located: Any) -> IntVector | None:  # noqa: ANN401
-        """Return the row of each input in `table`; None if inputs are too many to be numbered."""
+    def numbers(self, located: Any) -> IntVector:  # noqa: ANN401
+        """Return the row of each input in `table`; by default inputs are numbers."""
         return located
 
     @abstractmethod
     def claim(self) -> str:
         """Return the sentence for a certificate: between which inputs the table is private."""
 
-    @abstractmethod
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return neighbours x, x' and an output y whose variables (x, y), (x', y) these are."""
+        edges = self.edges
+        entries = np.flatnonzero((edges.first == first) & (edges.second == second))
+        turned = not entries.size
+        if turned:
+            entries = np.flatnonzero((edges.first == second) & (edges.second == first))
+        edge = int(np.searchsorted(edges.starts, entries[0], side="right")) - 1
+        (x, other), (y, *_) = self.event(edge, [int(entries[0])])
+        return (other, x, y) if turned else (x, other, y)
 
     def event(
         self, edge: int, entries: Collection[int]
@@ -175,6 +191,14 @@ class Inputs(ABC):
         return sp.csr_array((entries, (self.rows, np.arange(self.size))), shape=shape)
 
     @cached_property
+    def neighbours(self) -> IntVector:
+        """Groups of variables that are pairwise neighbours; by default pairs, each once."""
+        first, second = self.edges.first, self.edges.second
+        codes = np.unique(np.minimum(first, second) * self.size + np.maximum(first, second))
+        pairs = np.stack(np.divmod(codes, self.size), axis=1)
+        return pairs[pairs[:, 0] != pairs[:, 1]]
+
+    @cached_property
     def parts(self) -> IntVector:
         """Connected component of each variable in the graph of neighbours, shape (size,)."""
         groups = self.neighbours
@@ -182,10 +206,8 @@ class Inputs(ABC):
             return np.arange(self.size)
         # A star from the first member connects each group.
         first = np.repeat(groups[:, 0], groups.shape[1] - 1)
-        links = sp.coo_array(
-            (np.ones(first.size), (first, groups[:, 1:].ravel())), shape=(self.size, self.size)
-        )
-        return connected_components(links, directed=False)[1]
+        star = links(np.stack([first, groups[:, 1:].ravel()], axis=1), self.size)
+        return connected_components(star, directed=False)[1]
 
     def plain(self, *, sets: bool) -> Json:
         """Return the variables and their neighbours for a file, as `dpopt.verify` reads them."""
@@ -215,15 +237,12 @@ class Inputs(ABC):
         return np.bincount(self.columns, weighed, len(self.column_sizes)) / self.column_sizes
 
 
-def checked_indices(data: object, inputs: int) -> tuple[IntVector, bool]:
-    """Return inputs as an array of numbers in 0..inputs-1, and whether it was a single one."""
-    array = _checks.array("inputs", data)
-    if array.ndim > 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ParameterError("inputs must be an integer or a one-dimensional array of them.")
-    listed = np.atleast_1d(array).astype(np.int64)
-    if listed.size and (listed.min() < 0 or listed.max() >= inputs):
-        raise ParameterError(f"inputs holds a value outside 0..{inputs - 1}.")
-    return listed, array.ndim == 0
+def checked_indices(name: str, indices: object, size: int) -> IntVector:
+    """Return integers in 0..size-1 as an array of any shape."""
+    array = _checks.array(name, indices)
+    if array.dtype.kind not in "iu" or array.min(initial=0) < 0 or array.max(initial=0) >= size:
+        raise ParameterError(f"{name} must hold integers in 0..{size - 1}.")
+    return array.astype(np.int64)
 
 
 def edges_claim(inputs: int, pairs: IntVector | None) -> str:
@@ -233,8 +252,7 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
     if pairs is None:
         return f"the kernel is private between all {inputs} inputs"
     said = f"the kernel is private along {len(pairs)} directed edges of {inputs} inputs"
-    links = sp.csr_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(inputs, inputs))
-    sizes = np.bincount(connected_components(links, directed=False)[1])
+    sizes = np.bincount(connected_components(links(pairs, inputs), directed=False)[1])
     alone, components = int(np.sum(sizes == 1)), int(np.sum(sizes > 1))
     if alone:
         said += f"; without a neighbour, and not protected: {alone}"

@@ -71,8 +71,7 @@ def _where(
     if not sets:
         one, other, output = map(str, table.inputs.words(*at))
         return f"inputs {one} and {other}, output {output}", (one, other), output
-    edges, (edge, turned) = table.inputs.edges, at
-    entry = int(edges.starts[edge])
-    one, other, _ = map(str, table.inputs.words(int(edges.first[entry]), int(edges.second[entry])))
+    edge, turned = at
+    one, other = map(str, table.inputs.event(edge, ())[0])
     ends = (other, one) if turned else (one, other)
     return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None

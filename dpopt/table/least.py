@@ -33,13 +33,7 @@ _MOST_EVENTS, _TOGETHER = 4_000_000, 4_000_000
 
 
 def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> Least:
-    """Return an enclosure of a table's least epsilon for a delta, or least delta for an epsilon.
-
-    Args:
-        table: private or not.
-        epsilon: in [0, 10,000], in nats; None asks for the least epsilon.
-        delta: in [0, 1); ignored unless epsilon is None.
-    """
+    """Return an enclosure of a table's least epsilon for a delta; if epsilon is given, of delta."""
     if epsilon is not None:
         # Largest epsilon in nats of `exp_lower` and `exp_upper`.
         return _least_delta(table, _checks.real("epsilon", epsilon, 0.0, 10_000))
@@ -79,33 +73,16 @@ def _first_neighbours(table: Table) -> tuple[int | str, int | str]:
 
 
 def _least_epsilon(table: Table, delta: float) -> Least:
-    """Return the least epsilon for delta > 0.
-
-    An edge that is private at the largest e^epsilon so far does not have a larger one. Floats show
-    this for most edges, with an allowance for rounding; integers decide the others.
-    """
+    """Return the least epsilon for delta > 0: the worst edge raises it until none exceeds delta."""
     edges, limit = _DirectedEdges(table), Fraction(delta)
-    exp_epsilon, worst, event = Fraction(1), None, list[int]()
-    undecided = np.ones(edges.count, dtype=bool)
-    while undecided.any():
-        # A smaller e^epsilon is safe: an edge that is private for it is so for a larger one.
-        excess = edges.excesses(float(min(exp_epsilon, Fraction(_LARGEST_FLOAT))))
-        undecided &= excess > delta - edges.error
-        if not undecided.any():
+    exp_epsilon, where = Fraction(1), (_first_neighbours(table), tuple[int | str, ...]())
+    while exp_epsilon is not None:
+        excess, edge = edges.worst(exp_epsilon, limit)
+        if excess <= limit:
             break
-        # The worst edge first: it raises e^epsilon for all others.
-        edge = int(np.argmax(np.where(undecided, excess, -1.0)))
-        undecided[edge] = False
-        if edges.excess(edge, exp_epsilon) <= limit:
-            continue
-        larger, event = edges.least_exp_epsilon(edge, limit)
-        worst = edge
-        if larger is None:
-            return least_of_ratio(None, *edges.event(edge, event), delta)
-        exp_epsilon = larger
-    if worst is None:
-        return least_of_ratio(Fraction(1), _first_neighbours(table), (), delta)
-    return least_of_ratio(exp_epsilon, *edges.event(worst, event), delta)
+        exp_epsilon, entries = edges.least_exp_epsilon(edge, limit)
+        where = edges.event(edge, entries)
+    return least_of_ratio(exp_epsilon, *where, delta)
 
 
 def _least_delta(table: Table, epsilon: float) -> Least:
@@ -113,30 +90,20 @@ def _least_delta(table: Table, epsilon: float) -> Least:
     # Fractional bits of e^epsilon: enough for a delta as small as the least float, 2^-1074.
     low, high = exp_lower(epsilon, 1280), exp_upper(epsilon, 1280)
     edges = _DirectedEdges(table)
-    contenders = np.ones(edges.count, dtype=bool)
-    if low < _LARGEST_FLOAT:
-        # An edge whose excess is below the largest by more than the rounding is not the worst.
-        floats = edges.excesses(float(low))
-        contenders = floats >= floats.max(initial=0.0) - 2 * edges.error
-    candidates = ((edges.excess(edge, low), -edge) for edge in np.flatnonzero(contenders).tolist())
-    excess, edge = max(candidates, default=(Fraction(0), 0))
+    excess, edge = edges.worst(low, Fraction(0))
     if excess == 0:
         return Least("delta", 0.0, 0.0, epsilon, _first_neighbours(table), ())
     # The same edge at the upper bound of e^epsilon gives a lower bound of the least delta.
-    under = edges.excess(-edge, high)
+    under = edges.excess(edge, high)
     up, down = low.denominator, low.numerator
-    rows = enumerate(zip(*edges.rows(-edge), strict=True))
-    ends, outputs = edges.event(-edge, [at for at, (p, q) in rows if up * p > down * q])
+    rows = enumerate(zip(*edges.rows(edge), strict=True))
+    ends, outputs = edges.event(edge, [at for at, (p, q) in rows if up * p > down * q])
     return Least("delta", float_down(under), float_up(excess), epsilon, ends, outputs)
 
 
 @dataclass(frozen=True, eq=False)
 class _DirectedEdges:
-    """The edges of a table in both directions: 2 e is edge e, and 2 e + 1 its reverse.
-
-    Attributes:
-        table: the weights.
-    """
+    """The edges of a table in both directions: 2 e is edge e, and 2 e + 1 its reverse."""
 
     table: Table
 
@@ -150,10 +117,26 @@ class _DirectedEdges:
         """Largest absolute rounding error of `excesses`.
 
         A positive term is at most P(y) and has at most five roundings of that size; a negative one
-        has the positive part 0 in any case. So a sum of m terms is off by less than
-        (m + 10) 2^-51.
+        has the positive part 0 in any case: m terms are off by less than (m + 10) 2^-51.
         """
         return (int(np.diff(self.table.inputs.edges.starts).max(initial=0)) + 10) * 2.0**-51
+
+    def worst(self, exp_epsilon: Fraction, above: Fraction) -> tuple[Fraction, int]:
+        """Return the largest excess, and its first edge; 0 and some edge if none is ``above``.
+
+        Floats show that most edges do not have it, with an allowance for rounding; integers decide
+        the others.
+        """
+        contenders = np.ones(self.count, dtype=bool)
+        if exp_epsilon < _LARGEST_FLOAT:
+            floats = self.excesses(float(exp_epsilon))
+            least = max(floats.max(initial=0.0) - 2 * self.error, float(above) - self.error)
+            contenders = floats >= least
+        edges = np.flatnonzero(contenders).tolist()
+        excess, edge = max(
+            ((self.excess(e, exp_epsilon), -e) for e in edges), default=(Fraction(0), 0)
+        )
+        return excess, -edge
 
     def excesses(self, exp_epsilon: float) -> Vector:
         """Return sum_y max(0, P(y) - ratio Q(y)) of each directed edge in floats."""

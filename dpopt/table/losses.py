@@ -64,7 +64,6 @@ class Losses:
                 "variable."
             )
         optimise = problem.maximise if self.maximise else problem.minimise
-        shape = (rows, inputs.size)
         if self.weights is not None:
             weights = self.weights
             if weights.size != rows:
@@ -76,16 +75,12 @@ class Losses:
             sides = over_masses(problem, inputs, guarantee, mean)
             optimise({name: side.toarray()[0] for name, side in sides.items()})
             return 1.0
-        # Rows of K sum to 1, so a cost common to most outputs of an input moves to the right side:
-        # sum_y (cost_xy - common_x) K[x, y] - worst <= -common_x has fewer coefficients.
-        common = _common(costs, inputs)
-        excess = costs - common[inputs.rows]
-        unit = _unit(excess, inputs)
-        variables = np.flatnonzero(excess)
-        entries = (excess[variables] / unit, (inputs.rows[variables], variables))
+        # The scale of losses.
+        unit = float(np.abs(costs).max()) or 1.0
+        each = sp.csr_array((costs / unit, (inputs.rows, np.arange(inputs.size))))
         problem.add_variables("worst", 1, lower=costs.min() / unit, upper=costs.max() / unit)
-        sides = dict(over_masses(problem, inputs, guarantee, sp.csr_array(entries, shape=shape)))
-        limits: Any = {"lower" if self.maximise else "upper": -common / unit}
+        sides = dict(over_masses(problem, inputs, guarantee, each))
+        limits: Any = {"lower" if self.maximise else "upper": 0.0}
         problem.add_rows("losses", {**sides, "worst": -np.ones((rows, 1))}, **limits)
         optimise({"worst": unit})
         return unit
@@ -110,24 +105,3 @@ def _numbers(name: str, numbers: object) -> Vector:
         what = f"has shape {values.shape}" if values.ndim != 1 else f"is {shown(numbers)}"
         raise ParameterError(f"{name} {what}; it must be finite numbers, shape (n,).")
     return frozen(values)
-
-
-def _common(costs: Vector, inputs: Inputs) -> Vector:
-    """Return for each input the cost that more than half of its outputs have; 0 if none."""
-    common, rows = np.zeros(len(inputs.starts) - 1), inputs.rows
-    # Sort variables by row and cost; equal pairs (row, cost) form a group, counted by outputs.
-    order = np.lexsort((costs, rows))
-    new = (np.diff(rows[order], prepend=-1) != 0) | (np.diff(costs[order], prepend=np.nan) != 0)
-    outputs = np.bincount(np.cumsum(new) - 1, np.asarray(inputs.counts, dtype=np.float64)[order])
-    firsts = order[np.flatnonzero(new)][outputs > float(inputs.outputs) / 2]
-    common[rows[firsts]] = costs[firsts]
-    return common
-
-
-def _unit(costs: Vector, inputs: Inputs) -> float:
-    """Return the scale of losses: the median over inputs of the least nonzero cost."""
-    sizes = np.abs(costs)
-    least = np.minimum.reduceat(np.where(sizes > 0, sizes, np.inf), inputs.starts[:-1])
-    largest = float(sizes.max()) or 1.0
-    # Smallest scale of losses in a program, over the largest loss: see `_unit`.
-    return float(np.clip(np.median(least), largest * (2.0**-12), largest))

@@ -12,14 +12,14 @@ pairs are enough.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
+from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
-from dpopt.privacy.dominating import Point, hull, likelihood_tests
+from dpopt.privacy.dominating import hull, likelihood_tests
 from dpopt.table.table import Table
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
@@ -63,11 +63,9 @@ def as_floats(sides: Iterable[Sides], total: int) -> list[tuple[Vector, Vector]]
 
 
 def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
-    """Return the pairs that no other single pair dominates, see above; exact.
+    """Return the pairs (P, Q) over ``total`` that no other single pair dominates; exact.
 
-    Args:
-        sides: (P, Q) over the outputs; with two outputs of both orders of each pair.
-        total: at least the sum of P, and that of Q.
+    With two outputs, both orders of each pair must be given.
     """
     bits = total.bit_length()
     # Pairs with the same curve count once.
@@ -77,8 +75,8 @@ def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
         vertices = set(hull([(0, 0), (total, total), *(curve[0] for curve, _ in curves if curve)]))
         by_vertex = {curve[0]: pair for curve, pair in curves if curve and curve[0] in vertices}
         return list(by_vertex.values()) or [pair for _, pair in curves[:1]]
-    # The largest areas under a curve come first: they dominate most others.
-    curves.sort(key=lambda entry: -_area(entry[0], total))
+    # The largest P(S) - Q(S) first: such pairs dominate most others.
+    curves.sort(key=lambda entry: -max(a - b for b, a in entry[0]))
     exact = [curve for curve, _ in curves]
     # Shape (pairs, 2, points), the last point repeated.
     most = max(map(len, exact), default=0)
@@ -105,32 +103,8 @@ def undominated(sides: Iterable[Sides], total: int) -> list[Sides]:
         rounding = (1 + steepest) * 2.0**-48
         under = (np.interp(floats[left, 0], x, y) - floats[left, 1]).min(axis=1)
         unclear = np.flatnonzero(np.abs(under) <= rounding)
-        decided = [_under(exact[left[at]], exact[first]) for at in unclear.tolist()]
+        decided = [verify.under(exact[left[at]], exact[first]) for at in unclear.tolist()]
         dominated = under > rounding
         dominated[unclear] = decided
         left = left[~dominated]
     return kept
-
-
-def _area(curve: Sequence[Point], total: int) -> float:
-    """Return about twice the area under a curve of events, which ends at its last P."""
-    area, before, y = 0, 0, 0
-    for b, a in curve:
-        area, before, y = area + (b - before) * (a + y), b, a
-    return float((area + 2 * (total - before) * y) / total**2)
-
-
-def _under(curve: Sequence[Point], other: Sequence[Point]) -> bool:
-    """Whether a curve of events lies nowhere above another one."""
-    ends = [b for b, _ in other]
-    for b, a in curve:
-        at = bisect_right(ends, b) - 1
-        if at == len(other) - 1:
-            holds = a <= other[-1][1]
-        else:
-            b0, a0 = other[at] if at >= 0 else (0, 0)
-            b1, a1 = other[at + 1]
-            holds = (a - a0) * (b1 - b0) <= (a1 - a0) * (b - b0)
-        if not holds:
-            return False
-    return True

@@ -125,16 +125,13 @@ def add_lazy_table(
 def over_masses(
     problem: Problem, inputs: Inputs, guarantee: Guarantee, matrix: SparseMatrix
 ) -> dict[str, SparseMatrix]:
-    """Return rows over the masses M as rows over the variables of the program.
+    """Return rows over the masses M, shape (rows, size), as rows over the program's variables.
 
     Args:
         problem: to which `add_table` added a table.
         inputs: of this table.
         guarantee: of this table.
-        matrix: over the masses of all outputs of each variable, shape (rows, size).
-
-    Returns:
-        A matrix for each of the program's variables, as `Problem.add_rows` takes them.
+        matrix: the rows, a column for each variable of the inputs.
     """
     if "kernel" in problem.variables:
         return {"kernel": matrix}

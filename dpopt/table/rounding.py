@@ -44,11 +44,6 @@ def polished(inputs: Inputs, point: Vector, guarantee: Guarantee) -> Vector:
     so that its error is relative. Then all rows are scaled by one factor and filled up to 1 with
     multiples of one common row; the multiples differ by less than e^epsilon, so all ratios stay
     within it. For epsilon = 0 neighbours get their mean.
-
-    Args:
-        inputs: the variables.
-        point: probability of one output of each variable, shape (size,).
-        guarantee: to be satisfied.
     """
     values = np.maximum(np.asarray(point, dtype=np.float64), 0.0)
     if values.shape != (inputs.size,) or not np.all(np.isfinite(values)):
@@ -108,13 +103,9 @@ def rounded(
 
     Args:
         inputs: the variables.
-        values: value of one output of each variable, at least 0, shape (size,): floats and
-            fractions are taken exactly; only proportions within a row matter.
+        values: of one output of each variable, at least 0 and not all 0 in a row: taken exactly.
         bits: of the total, about.
-        equal: whether variables connected by neighbours get equal weights.
-
-    Raises:
-        ParameterError: if a row is all zeros, or a value is negative.
+        equal: whether variables joined by neighbours get equal weights.
     """
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
     if min(listed) < 0:
@@ -148,13 +139,7 @@ def rounded(
 
 
 def constant(inputs: Inputs, row: Vector, bits: int = BITS) -> Table:
-    """Return the table whose distribution is the same for every input.
-
-    Args:
-        inputs: the variables.
-        row: probability of one output, for each orbit of outputs.
-        bits: of the total.
-    """
+    """Return the table with the same ``row`` for every input: one output of each orbit of them."""
     return rounded(inputs, np.asarray(row, dtype=np.float64)[inputs.columns], bits, equal=False)
 
 
@@ -170,14 +155,7 @@ def interior(inputs: Inputs, point: Vector, bits: int = BITS) -> Table:
 
 
 def mixed(one: Table, other: Table, share: Fraction, bits: int = BITS) -> Table:
-    """Return (1 - share) one + share other, rounded.
-
-    Args:
-        one: a table.
-        other: over the same inputs.
-        share: in [0, 1].
-        bits: of the total.
-    """
+    """Return (1 - share) one + share other, rounded; both are over the same inputs."""
     factor = (share.denominator - share.numerator) * other.total
     other_factor = share.numerator * one.total
     both = zip(one.weights, other.weights, strict=True)

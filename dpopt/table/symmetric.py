@@ -18,7 +18,6 @@ from dpopt.table.inputs import (
     LARGEST_WRITTEN,
     Edges,
     Inputs,
-    Name,
     check_pairs,
     edges_claim,
     read_only,
@@ -41,13 +40,6 @@ def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
         shape=(size, size),
     )
     return connected_components(links, directed=False)[1].astype(np.int64)
-
-
-def _edges_of(entries: Iterable[tuple[int, int, int, int]], ends: IntVector) -> Edges:
-    """Return edges from entries (edge, first, second, count), in the order of the edges."""
-    edge, first, second, counts = np.array(list(entries), dtype=np.int64).reshape(-1, 4).T
-    starts = np.searchsorted(edge, np.arange(len(ends) + 1))
-    return Edges(ends, first, second, counts, starts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,26 +132,18 @@ class Generated(Inputs):
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Pairs of different variables (x, y), (x', y) with neighbours x, x', each once.
+        """Pairs; in a complete graph all variables with the same orbit of outputs are a group.
 
-        In a complete graph all variables with the same orbit of outputs are neighbours: one group
-        for each orbit, padded with its last variable.
+        Groups are padded with their last variable.
         """
-        if self.pairs is None:
-            order = np.argsort(self.columns, kind="stable")
-            members = np.bincount(self.columns)
-            last = np.cumsum(members)[:, None] - 1
-            groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
-            # The only variable of an orbit of outputs has no neighbour but itself.
-            return groups[members > 1]
-        distinct = np.zeros(0, dtype=np.int64)
-        # About a million entries at a time: memory does not grow with the number of edges.
-        ends = self._edge_ends
-        for chunk in np.array_split(ends, 1 + len(ends) * self.outputs // 2**20):
-            one, other = (self._variables[chunk[:, side]].ravel() for side in (0, 1))
-            codes = np.minimum(one, other) * self.size + np.maximum(one, other)
-            distinct = np.unique(np.concatenate([distinct, codes[one != other]]))
-        return np.stack(np.divmod(distinct, self.size), axis=1)
+        if self.pairs is not None:
+            return super().neighbours
+        order = np.argsort(self.columns, kind="stable")
+        members = np.bincount(self.columns)
+        last = np.cumsum(members)[:, None] - 1
+        groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
+        # The only variable of an orbit of outputs has no neighbour but itself.
+        return groups[members > 1]
 
     @cached_property
     def edges(self) -> Edges:
@@ -170,16 +154,7 @@ class Generated(Inputs):
                 f"symmetry leaves {len(ends)} orbits of edges with {self.outputs} outputs; at "
                 f"most {LARGEST_WRITTEN:,} of both together are taken: give more symmetries."
             )
-        size = self.size
-        entries = list[tuple[int, int, int, int]]()
-        for edge, (x, other) in enumerate(ends.tolist()):
-            # Outputs y with the same two variables, of (x, y) and (x', y), are one entry.
-            codes = self._variables[x] * size + self._variables[other]
-            both, counts = np.unique(codes, return_counts=True)
-            for code, count in zip(both.tolist(), counts.tolist(), strict=True):
-                first, second = divmod(code, size)
-                entries.append((edge, first, second, count))
-        return _edges_of(entries, ends)
+        return Edges.of_outputs(ends, *(self._variables[side] for side in ends.T))
 
     @cached_property
     def _edge_ends(self) -> IntVector:
@@ -229,22 +204,6 @@ class Generated(Inputs):
         said = edges_claim(self.inputs, self.pairs)
         return f"{said}; one of each orbit under its symmetries was decided"
 
-    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring inputs and an output, whose variables these are."""
-        x, y = self.representatives[first].tolist()
-        adjacent = np.ones(self.inputs, dtype=bool)
-        if self.pairs is not None:
-            adjacent = np.zeros(self.inputs, dtype=bool)
-            adjacent[self.pairs[self.pairs[:, 0] == x, 1]] = True
-        # Find y with (x, y) in `first` and a neighbour x' of x with (x', y) in `second`.
-        column = np.flatnonzero(self._variables[x] == first)
-        matches = (self._variables[:, column] == second) & adjacent[:, None]
-        matches[x] = False
-        if matches.any():
-            other, position = np.argwhere(matches)[0].tolist()
-            return x, other, int(column[position])
-        return x, int(self.representatives[second, 0]), y
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Words(Inputs):
@@ -292,13 +251,6 @@ class Words(Inputs):
         """What the variables follow from."""
         return "words", self.shape, self.differences
 
-    @property
-    def pairs(self) -> IntVector | None:
-        """Directed neighbours, shape (pairs, 2); None if every two words are neighbours."""
-        if self.differences is None:
-            return None
-        return np.argwhere(np.isin(self.table(), self._neighbour_variables))
-
     @cached_property
     def _neighbour_variables(self) -> list[int]:
         """The variables of neighbouring words."""
@@ -332,14 +284,11 @@ class Words(Inputs):
     @cached_property
     def representatives(self) -> IntVector:
         """The word 0 and one with symbol 1 at the first positions of each size, by variable."""
-        place_values = _place_values(self.shape)
-        ends = [
-            sum(
-                int(place_values[i]) for kind, k in enumerate(ks) for i in self._positions[kind][:k]
-            )
-            for ks in self._distances
-        ]
-        return np.stack([np.zeros(len(ends), dtype=np.int64), np.array(ends)], axis=1)
+        place_values, ends = _place_values(self.shape), np.zeros(1, dtype=np.int64)
+        for positions in self._positions:
+            added = np.append(0, np.cumsum(place_values[list(positions)]))
+            ends = np.add.outer(ends, added).ravel()
+        return np.stack([np.zeros_like(ends), ends], axis=1)
 
     @cached_property
     def rows(self) -> IntVector:
@@ -349,27 +298,17 @@ class Words(Inputs):
     @cached_property
     def counts(self) -> IntVector:
         """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
-        return read_only(
-            [
-                math.prod(
-                    math.comb(len(positions), k) * (symbols - 1) ** k
-                    for positions, symbols, k in zip(self._positions, self.sizes, ks, strict=True)
-                )
-                for ks in self._distances
-            ]
-        )
+        counts = np.ones(1, dtype=np.int64)
+        for symbols, positions in zip(self.sizes, self._positions, strict=True):
+            d = len(positions)
+            of_size = [math.comb(d, k) * (symbols - 1) ** k for k in range(d + 1)]
+            counts = np.kron(counts, of_size)
+        return read_only(counts)
 
     @property
     def row_sizes(self) -> list[int]:
         """Number of words in the one orbit of inputs."""
         return [self.inputs]
-
-    @cached_property
-    def neighbours(self) -> IntVector:
-        """Pairs of different variables (x, y), (x', y) with neighbours x, x', each once."""
-        first, second = self.edges.first, self.edges.second
-        codes = np.minimum(first, second) * self.size + np.maximum(first, second)
-        return np.stack(np.divmod(np.unique(codes[first != second]), self.size), axis=1)
 
     @cached_property
     def edges(self) -> Edges:
@@ -378,31 +317,30 @@ class Words(Inputs):
         Where x and x' agree, y agrees with both or differs from both. Where they differ, y agrees
         with x, with x', or with neither.
         """
-        entries = [
-            (edge, *step, count)
-            for edge, variable in enumerate(self._neighbour_variables)
-            for step, count in self._changes(self._distances[variable]).items()
-        ]
-        return _edges_of(entries, self.representatives[self._neighbour_variables])
+        apart = self._neighbour_variables
+        changes = [self._changes(self._distances[variable]) for variable in apart]
+        first, second = np.concatenate([np.argwhere(counts) for counts in changes]).T
+        entries = [counts[counts > 0] for counts in changes]
+        starts = np.append(0, np.cumsum([len(counts) for counts in entries]))
+        return Edges(self.representatives[apart], first, second, np.concatenate(entries), starts)
 
-    def _changes(self, apart: tuple[int, ...]) -> dict[tuple[int, int], int]:
+    def _changes(self, apart: tuple[int, ...]) -> IntVector:
         """Return the number of y by variables (x, y), (x', y), for x and x' so far apart."""
-        # Number of partial words y by their differences from x and from x'.
-        counts = {((0,) * len(apart), (0,) * len(apart)): 1}
-        for kind, symbols in enumerate(self.sizes):
-            for position in range(len(self._positions[kind])):
-                # (added difference from x, from x', number of symbols of y that do so)
-                same = [(0, 0, 1), (1, 1, symbols - 1)]
-                differ = [(0, 1, 1), (1, 0, 1), (1, 1, symbols - 2)]
-                new: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-                for (one, other), number in counts.items():
-                    for one_step, other_step, times in differ if position < apart[kind] else same:
-                        step = (_raised(one, kind, one_step), _raised(other, kind, other_step))
-                        if times:
-                            new[step] = new.get(step, 0) + times * number
-                counts = new
-        variable = {k: i for i, k in enumerate(self._distances)}
-        return {(variable[a], variable[b]): number for (a, b), number in counts.items()}
+        counts = np.ones((1, 1), dtype=np.int64)
+        for symbols, positions, differ in zip(self.sizes, self._positions, apart, strict=True):
+            # Axes: differences of partial words y from x, and from x', at this kind of position.
+            of_kind = np.ones((1, 1), dtype=np.int64)
+            for position in range(len(positions)):
+                # How many symbols of y add 0 or 1 to the difference from x, and from x'.
+                step = (
+                    [[0, 1], [1, symbols - 2]] if position < differ else [[1, 0], [0, symbols - 1]]
+                )
+                longer = np.zeros(np.add(of_kind.shape, 1), dtype=np.int64)
+                for i, j in np.ndindex(2, 2):
+                    longer[i : i + position + 1, j : j + position + 1] += step[i][j] * of_kind
+                of_kind = longer
+            counts = np.kron(counts, of_kind)
+        return counts
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each word: there is one."""
@@ -463,29 +401,7 @@ class Words(Inputs):
             "each orbit under its symmetries was decided"
         )
 
-    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring words and an output, whose variables these are."""
-        edges = self.edges
-        hits = np.flatnonzero((edges.first == first) & (edges.second == second))
-        swapped = not hits.size
-        if swapped:
-            hits = np.flatnonzero((edges.first == second) & (edges.second == first))
-        edge = int(np.searchsorted(edges.starts, hits[0], side="right")) - 1
-        ends = edges.ends[edge][::-1] if swapped else edges.ends[edge]
-        outputs_of_x, outputs_of_other = self.variables_of(ends)
-        x, other = ends.tolist()
-        return (
-            x,
-            other,
-            int(np.flatnonzero((outputs_of_x == first) & (outputs_of_other == second))[0]),
-        )
-
 
 def _place_values(sizes: tuple[int, ...]) -> IntVector:
     """Return by how much a word's number grows when the symbol at each position grows by 1."""
     return np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)
-
-
-def _raised(numbers: tuple[int, ...], index: int, by: int) -> tuple[int, ...]:
-    """Return the numbers with the one at ``index`` raised."""
-    return (*numbers[:index], numbers[index] + by, *numbers[index + 1 :]) if by else numbers

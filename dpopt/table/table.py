@@ -70,11 +70,8 @@ class Table:
     def proof(self, statement: Hashable, decide: Callable[[], Certificate]) -> Certificate:
         """Return the certificate of a statement about these weights, computed at most once.
 
-        Certificates are cached on this object; a copy or an unpickled table has none.
-
-        Args:
-            statement: everything that ``decide`` depends on apart from the table; the cache's key.
-            decide: returns the certificate, or raises `NotPrivateError`.
+        It is cached under everything that ``decide`` depends on apart from the table; a copy or an
+        unpickled table has none.
         """
         proofs: dict[Hashable, Certificate] = vars(self).setdefault("_proofs", {})
         if statement not in proofs:
@@ -128,11 +125,7 @@ class Table:
         return list(map(self.weights.__getitem__, variables.tolist()))
 
     def means(self, costs: npt.ArrayLike) -> list[Fraction]:
-        """Return sum_y cost_xy Pr[y | x] for each orbit of inputs, exactly.
-
-        Args:
-            costs: cost of each variable, shape (size,), floats taken exactly, or integers.
-        """
+        """Return sum_y cost_xy Pr[y | x] for each orbit of inputs, exactly; costs by variable."""
         listed = np.asarray(costs, dtype=np.float64).tolist()
         counts = self.inputs.counts.tolist()
         ratios = [cost.as_integer_ratio() for cost in listed]
@@ -155,10 +148,8 @@ class Table:
         located, single = inputs.located(data)
         queries = len(located)
         # Entries of the largest kernel that is expanded to one weight per entry for sampling.
-        few = inputs.inputs * inputs.outputs <= min(1 << 16, queries)
-        numbers = inputs.numbers(located) if few else None
-        if numbers is not None:
-            return self._written.draw(numbers, source), single
+        if inputs.inputs * inputs.outputs <= min(1 << 16, queries):
+            return self._written.draw(inputs.numbers(located), source), single
         pmfs, members = self._pmfs
         outputs = np.empty(queries, dtype=np.int64)
         for start in range(0, queries, _DRAWN):
