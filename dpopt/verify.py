@@ -599,8 +599,7 @@ def workload_fits(s: Setting) -> Requirements:
     """Yield the conditions on the queries and the prior of a workload."""
     queries, prior = s["queries"], s["prior"]
     if isinstance(queries, list):
-        columns = {*zip(*queries, strict=True)}
-        yield len(columns) == len(queries[0]), "queries do not tell all categories apart"
+        yield any(len(set(row)) > 1 for row in queries), "queries tell no categories apart"
         most = max(abs(a) for row in queries for a in row)
         yield 1e-100 <= most <= 1e100, "queries have no entry from 1e-100 to 1e100"
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"

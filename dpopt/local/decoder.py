@@ -12,38 +12,87 @@ from dpopt import _checks
 from dpopt._errors import ParameterError, SolverError
 from dpopt._threads import one_blas_thread
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.local.optimum import by_prior, information, inverted, regular, slopes, squares
+from dpopt.local.optimum import by_prior, information, inverted, slopes, squares
 from dpopt.lp.solution import Status
 
 # Newton steps to the worst prior; gaps over F at which it stops, and which it must reach.
 _STEPS, _LEAST, _ENOUGH = 200, 1e-13, 1e-9
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Groups of categories that are treated as one category, with the mean by the prior."""
+
+    # First category of each group; group of each category.
+    first: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
+
+    @property
+    def size(self) -> int:
+        """Number of groups."""
+        return len(self.first)
+
+    def sums(self, values: Vector) -> Vector:
+        """Return the sum over each group, shape (groups,)."""
+        return np.bincount(self.group, values, self.size).astype(np.float64)
+
+    def shares(self, prior: Vector) -> Matrix:
+        """Return p_u over the prior of u's group, in that group's column, shape (n, groups)."""
+        shares = np.zeros((len(prior), self.size))
+        shares[np.arange(len(prior)), self.group] = prior / self.sums(prior)[self.group]
+        return shares
+
+
+def groups_of(columns: Matrix) -> Groups:
+    """Return the groups of categories with equal columns, ordered by their first categories."""
+    _, first, group = np.unique(columns.T, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return Groups(first[order], np.argsort(order)[group.ravel()])
+
+
 def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
     """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W with least variance.
 
-    Q is Pr[output | category], shape (outputs, n), and W the queries, shape (queries, n).
+    Q is Pr[output | category], shape (outputs, n), of full rank apart from equal columns, and W the
+    queries, shape (queries, n). Over categories with equal columns of Q, only W's mean by the prior
+    can be estimated, which is W itself if W is equal there too.
     """
     used = rows[:, 0] > 0
     weights = np.zeros((len(queries), len(rows)))
-    kept = rows[used]
-    scaled = (kept / (kept @ prior)[:, None]).T
-    weights[:, used] = queries @ np.linalg.solve(information(kept, prior), scaled)
+    groups = groups_of(rows)
+    merged_rows, p = rows[np.ix_(used, groups.first)], groups.sums(prior)
+    scaled = (merged_rows / (merged_rows @ p)[:, None]).T
+    weights[:, used] = (
+        queries @ groups.shares(prior) @ np.linalg.solve(information(merged_rows, p), scaled)
+    )
     return weights
 
 
 def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
     """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance of one person."""
-    rows = rows[rows[:, 0] > 0]
-    scales = np.sqrt(rows @ prior)
+    groups, rows, merged = _merged(rows, gram)
+    p = groups.sums(prior)
+    scales = np.sqrt(rows @ p)
     # With QR, M = R'R, and with G = L'L, |V_o| = |L R^-1 U_o| / scale: the condition number is that
     # of R, the root of that of M.
     u, r = np.linalg.qr(rows / scales[:, None])
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(merged)
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    with regular():
-        norms = ((np.linalg.solve(r.T, root.T).T @ u.T) ** 2).sum(axis=0) / scales**2
-    return norms @ rows - np.diagonal(gram)
+    norms = ((np.linalg.solve(r.T, root.T).T @ u.T) ** 2).sum(axis=0) / scales**2
+    return (norms @ rows - np.diagonal(merged))[groups.group]
+
+
+def _merged(rows: Matrix, gram: Matrix) -> tuple[Groups, Matrix, Matrix]:
+    """Return the groups of equal columns of Q, and Q and G with one category of each group."""
+    groups = groups_of(rows)
+    merged = gram[np.ix_(groups.first, groups.first)]
+    difference = np.abs(gram - merged[np.ix_(groups.group, groups.group)]).max()
+    # Rounding error of an entry of G, over its trace.
+    if difference > 1e-12 * np.trace(gram):
+        raise SolverError(
+            "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
+        )
+    return groups, rows[np.ix_(rows[:, 0] > 0, groups.first)], merged
 
 
 @one_blas_thread
@@ -53,7 +102,8 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
     At the optimum no category's variance is above the mean under p, so p's decoder is the best one
     against the worst data. Solved by an interior point method, as the mechanism itself is.
     """
-    rows, n = rows[rows[:, 0] > 0], len(gram)
+    groups, rows, gram = _merged(rows, gram)
+    n = len(gram)
     p: Vector = np.full(n, 1 / n)
     # Scaled by F, which is far above tr G for a small epsilon: the barrier is relative to F.
     gram = gram / slopes(gram, information(rows, p))[0]
@@ -81,9 +131,10 @@ def worst_prior(rows: Matrix, gram: Matrix) -> Vector:
             if n * barrier < _LEAST:
                 break
             barrier *= 0.1
-    if best is None:
-        raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)
-    return best
+    if best is not None:
+        # Any split of a group's prior among its categories has the same variance.
+        return (best / np.bincount(groups.group))[groups.group]
+    raise SolverError("the worst data were not found.", Status.ITERATION_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -93,7 +144,8 @@ class Estimate:
     Attributes:
         values: estimate of W x, shape (queries,), read-only.
         standard_errors: of each value, estimated from the same outputs, likewise.
-        histogram: estimate of x, shape (n,), read-only; entries may be negative.
+        histogram: estimate of x, shape (n,), read-only; entries may be negative. Categories that no
+            query distinguishes share their group's estimate in proportion to the prior.
         people: N, the number of outputs.
     """
 

@@ -24,7 +24,6 @@ so that a Newton step takes time r^2 (patterns + r), linear in the number of pat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -270,8 +269,12 @@ class Master:
         """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q."""
         features, q = [], np.zeros(len(weights))
         for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
-            with regular():
+            try:
                 root = np.linalg.cholesky(columns.T @ t)
+            except np.linalg.LinAlgError:
+                raise SolverError(
+                    "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
+                ) from None
             half = scipy.linalg.solve_triangular(root, gram, lower=True)
             half = scipy.linalg.solve_triangular(root, half.T, lower=True)
             share, rotation = np.linalg.eigh((half + half.T) / 2)
@@ -294,7 +297,7 @@ class Master:
         border = border / root[:, None]
         core = scipy.linalg.blas.dsyrk(1.0, features.T)
         core[np.diag_indices(len(core))] += 1.0
-        with regular("a step of Newton's method failed"):
+        try:
             factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
 
             def undone(sum_residual: Matrix) -> Matrix:
@@ -313,6 +316,8 @@ class Master:
                 x, lam = x + through - edge @ more, lam + more
                 applied = features @ (features.T @ x) + x + border @ lam
                 residual, sum_residual = (q + self.barrier) / root - applied, short - border.T @ x
+        except (np.linalg.LinAlgError, ValueError):
+            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
         if not np.all(np.isfinite(x)):
             raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
         return x / root, np.zeros(0), lam
@@ -338,31 +343,26 @@ def _longest(*changes: Vector) -> float:
 
 def inverted(matrix: Matrix) -> Matrix:
     """Return M^-1, exactly symmetric."""
-    with regular():
-        inverse = np.linalg.inv(matrix)
-    return (inverse + inverse.T) / 2
-
-
-@contextmanager
-def regular(
-    what: str = "the mechanism's outputs do not distinguish some category",
-) -> Iterator[None]:
-    """Raise a SolverError that says what failed where a matrix is singular."""
     try:
-        yield
-    except (np.linalg.LinAlgError, ValueError):
-        raise SolverError(f"{what}.", Status.NUMERICAL) from None
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise SolverError(
+            "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
+        ) from None
+    return (inverse + inverse.T) / 2
 
 
 def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
     """Return the solution of a KKT system; its first block, positive definite, is overwritten."""
     size = len(first)
-    with regular("a step of Newton's method failed"):
+    try:
         factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
         sides = np.column_stack([edge, right[:size]])
         through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
         small = corner - edge.T @ through[:, :-1]
         others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
+    except np.linalg.LinAlgError:
+        raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
     step = np.append(through[:, -1] - through[:, :-1] @ others, others)
     if not np.all(np.isfinite(step)):
         raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)

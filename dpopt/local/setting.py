@@ -14,7 +14,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
 from dpopt.local.bound import LowerBound, lower_bound
-from dpopt.local.decoder import Decoder, category_variances, worst_prior
+from dpopt.local.decoder import Decoder, Groups, category_variances, groups_of, worst_prior
 from dpopt.local.optimum import (
     Optimum,
     every_pattern,
@@ -68,7 +68,7 @@ class Workload(Setting):
     Attributes:
         queries: "histogram" (every category), "prefix" (the first u categories, for all u),
             "range" (all intervals), "marginals" (all tables of words of bits), or W, shape
-            (queries, n), no two columns equal; on the command line rows 1:0:0,1:1:0 or a file.
+            (queries, n); on the command line rows 1:0:0,1:1:0 or a file.
         epsilon: of each person's output, in [0.01, 12], in nats.
         categories: n, in 2..64, and up to 128 if all categories are alike, as for "histogram" and a
             uniform prior; for a matrix its number of columns, or None.
@@ -91,10 +91,9 @@ class Workload(Setting):
             _checks.integer("categories", self.categories, 2, EVEN)
         matrix = query_matrix(self.queries, self.categories)
         n = matrix.shape[1]
-        if np.unique(matrix, axis=1).shape[1] < n:
+        if np.all(matrix == matrix[:, :1]):
             raise ParameterError(
-                "queries have the same column for two categories; they must tell all categories "
-                "apart: make one category of those that are counted alike."
+                "queries have the same column for every category; they must tell categories apart."
             )
         _checks.choice("objective", self.objective, ("mean", "worst-case"))
         self.keep(
@@ -130,10 +129,21 @@ class Workload(Setting):
         return frozen(self.matrix.T @ self.matrix)
 
     @cached_property
+    def groups(self) -> Groups:
+        """Groups of categories that no query tells apart, which the best mechanism treats alike."""
+        return groups_of(self.matrix)
+
+    @cached_property
+    def merged(self) -> tuple[Matrix, Vector | None]:
+        """G and p with one category for each group; p is None in the worst case."""
+        first, p = self.groups.first, self.weights
+        return self.gram[np.ix_(first, first)], None if p is None else self.groups.sums(p)
+
+    @cached_property
     def even(self) -> bool:
         """Whether all categories are alike and, unless the prior is the worst, equally likely."""
-        p = self.weights
-        return alike(self.gram) and (p is None or bool(np.ptp(p) == 0))
+        gram, p = self.merged
+        return alike(gram) and (p is None or bool(np.ptp(p) == 0))
 
     @cached_property
     def weights(self) -> Vector | None:
@@ -151,7 +161,7 @@ class Workload(Setting):
 
     def problem(self) -> Problem:
         """Return the linear program over all patterns; an oracle separates tangents of F."""
-        gram, p = self.gram, self.weights
+        gram, p = self.merged
         if p is None or len(gram) > WRITTEN:
             raise ParameterError(
                 f"categories is {len(gram)} and objective {self.objective!r}; the program is "
@@ -169,26 +179,28 @@ class Workload(Setting):
 
     @cached_property
     def optimal(self) -> Optimum:
-        """The weights of patterns with least F."""
+        """The weights of patterns with least F, with one category for each group."""
+        gram, p = self.merged
         if self.even:
-            return selected(self.gram, math.exp(self.epsilon))
+            return selected(gram, math.exp(self.epsilon))
         # Relative gap of column generation.
-        return optimum(self.gram, math.exp(self.epsilon), self.weights, relative_gap=1e-6)
+        return optimum(gram, math.exp(self.epsilon), p, relative_gap=1e-6)
 
     @cached_property
     def lowest(self) -> LowerBound:
         """The lower bound on F that follows from the multipliers of `optimal`."""
         exp_epsilon = math.nextafter(math.exp(self.epsilon), math.inf)
-        return lower_bound(self.gram, exp_epsilon, self.optimal)
+        return lower_bound(self.merged[0], exp_epsilon, self.optimal)
 
     def closed_form(self) -> Table:
         """Return the table of the `optimal` weights, which solve the same program."""
         best = self.optimal
-        return self.table(_kernel(best.patterns, best.theta, self.epsilon))
+        return self.table(_kernel(best.patterns[:, self.groups.group], best.theta, self.epsilon))
 
     def point(self, solution: Solution) -> Matrix:
         """Return Pr[output | category] of a solution of `problem`, shape (n, outputs)."""
-        return _kernel(every_pattern(self.categories), solution["theta"], self.epsilon)
+        patterns = every_pattern(self.groups.size)[:, self.groups.group]
+        return _kernel(patterns, solution["theta"], self.epsilon)
 
     def table(self, point: Matrix) -> Table:
         """Return a kernel, shape (n, outputs), as a private table; see `Setting.table`."""
@@ -251,13 +263,13 @@ class Workload(Setting):
     def bound(self, table: Table, solution: Solution | None) -> float | None:
         """Return a lower bound on the variance of every mechanism; None if none is proved."""
         del table
-        # The queries' own variance is sum_u p_u |W_u|^2.
-        own = np.diagonal(self.gram)
+        gram, p = self.merged
+        # The queries' own variance sum_u p_u |W_u|^2, over groups of categories.
         if solution is not None:
-            return solution.bound - float(cast(Vector, self.weights) @ own)
+            return solution.bound - float(cast(Vector, p) @ np.diagonal(gram))
         if self.lowest.how == "unproved":
             return None
-        variance_bound = self.lowest.value - float(self.optimal.prior @ own)
+        variance_bound = self.lowest.value - float(self.optimal.prior @ np.diagonal(gram))
         # For a large epsilon, the variance is so far below F that rounding may spoil the bound.
         return variance_bound if variance_bound > 0 else None
 
@@ -275,10 +287,14 @@ class Workload(Setting):
         del table
         best = self.optimal
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
+        group, weights = self.groups.group, self.weights
+        p = (best.prior / np.bincount(group))[group] if weights is None else weights
+        shares = self.groups.shares(p)
+        inverse = np.linalg.inv(information(rows, best.prior))
         return {
-            "inverse": np.linalg.inv(information(rows, best.prior)).tolist(),
-            "multipliers_of_categories": self.lowest.multipliers.tolist(),
-            **({"prior": best.prior.tolist()} if self.weights is None else {}),
+            "inverse": (shares @ inverse @ shares.T).tolist(),
+            "multipliers_of_categories": (shares @ self.lowest.multipliers).tolist(),
+            **({"prior": p.tolist()} if weights is None else {}),
         }
 
 

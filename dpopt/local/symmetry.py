@@ -85,10 +85,23 @@ class Symmetry:
     def first(self, patterns: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return one canonical image of each pattern, without repeats."""
         if len(self.moves) > 1 and len(patterns):
-            # Patterns of up to 64 categories as integers, which compare as the patterns do.
-            digits = np.uint64(1) << np.arange(patterns.shape[1], dtype=np.uint64)[::-1]
-            best = (patterns[:, self.moves] @ digits).argmin(axis=1)
-            patterns = np.take_along_axis(patterns, self.moves[best], axis=1)
+            # Patterns as big-endian 64-bit words, shape (patterns, permutations, words): these
+            # compare as the patterns do.
+            words = np.packbits(patterns[:, self.moves], axis=2)
+            width = words.shape[2]
+            padded = np.zeros((*words.shape[:2], -width % 8 + width), np.uint8)
+            padded[..., :width] = words
+            numbers = padded.view(">u8")
+            # The least image: compare by the first word that differs, one permutation at a time.
+            best = numbers[:, 0]
+            best_move = np.zeros(len(patterns), np.intp)
+            for at in range(1, len(self.moves)):
+                other = numbers[:, at]
+                differ = (other != best).argmax(axis=1)
+                rows = np.arange(len(patterns))
+                less = other[rows, differ] < best[rows, differ]
+                best, best_move[less] = np.where(less[:, None], other, best), at
+            patterns = np.take_along_axis(patterns, self.moves[best_move], axis=1)
         return np.unique(patterns, axis=0)
 
     def images(

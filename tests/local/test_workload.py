@@ -323,10 +323,36 @@ def test_a_skewed_prior_has_a_bound_at_a_large_epsilon() -> None:
     assert found.bound == pytest.approx(found.value, rel=1e-5)
 
 
-@pytest.mark.parametrize("queries", [[[1.0, 0.0, 0.0]], [[1.0, 1.0], [2.0, 2.0]]])
-def test_queries_tell_all_categories_apart(queries: list[list[float]]) -> None:
-    with pytest.raises(dpopt.ParameterError, match="same column for two categories"):
-        Workload(queries, 1.0)
+COARSE = [[1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("objective", ["mean", "worst-case"])
+def test_categories_that_no_query_tells_apart_are_one(objective: str, tmp_path: Path) -> None:
+    """Five categories of three sorts: the mechanism of three, at the sums of the prior."""
+    prior = [0.1, 0.2, 0.3, 0.25, 0.15] if objective == "mean" else None
+    sums = [0.35, 0.35, 0.3] if objective == "mean" else None
+    found = workload_mechanism(COARSE, epsilon=1.0, prior=prior, objective=objective)
+    three = workload_mechanism("histogram", 3, epsilon=1.0, prior=sums, objective=objective)
+    assert found.value == pytest.approx(three.value, rel=1e-8)
+    assert found.bound == pytest.approx(three.value, rel=1e-8)
+    assert np.array_equal(found.table.matrix().T[:, [0, 1]], found.table.matrix().T[:, [3, 4]])
+    assert np.abs(found.decoder @ found.table.matrix().T - COARSE).max() < 1e-12
+    people = np.repeat(np.arange(5), 200)
+    estimate = found.estimate(found.release(people))
+    assert estimate.histogram.sum() == pytest.approx(1000)
+    assert np.allclose(np.array(COARSE) @ estimate.histogram, estimate.values)
+    shares = estimate.histogram[3] / estimate.histogram[0]
+    assert shares == pytest.approx(found.prior[3] / found.prior[0])
+    x, proof = saved(tmp_path, found.setting)
+    assert verify.main([str(x)]) == 0
+    assert verify.main([str(x), str(proof)]) == 0
+    assert dpopt.load(x).value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_the_program_of_tangents_takes_them_as_one() -> None:
+    setting = Workload(COARSE, 1.0, 5)
+    by_tangents = dpopt.design(setting, backend="highs")
+    assert by_tangents.value == pytest.approx(dpopt.design(setting).value, rel=1e-7)
 
 
 def test_the_checker_refuses_outputs_that_tell_too_few_categories_apart(tmp_path: Path) -> None:
@@ -379,6 +405,8 @@ SETTINGS = [
     Workload("marginals", 0.5, 4),
     Workload([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]], 2.0, 3, [0.2, 0.3, 0.5]),
     Workload("range", 1.0, 3, objective="worst-case"),
+    Workload(COARSE, 1.0, 5, [0.1, 0.2, 0.3, 0.25, 0.15]),
+    Workload(COARSE, 0.5, 5, objective="worst-case"),
 ]
 
 

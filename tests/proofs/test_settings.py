@@ -387,10 +387,10 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     ),
     (
         "workload",
-        several("queries", [[[1, 1, 1], [1, 0, 2]], [[0, -1e-100, 1e-100]], [[-1e100, 0, 1]]])
+        several("queries", [[[1, 1, 1], [1, 0, 0]], [[0, 0, 1e-100]], [[-1e100, 0, 1]]])
         + several("prior", [[1, 1e6, 1]])
         + [{"objective": "worst-case"}],
-        several("queries", [[[1, 1, 1], [1, 0, 0]], [[0, -9e-101, 9e-101]], [[0, 1, -1.1e100]]])
+        several("queries", [[[1, 1, 1], [2, 2, 2]], [[0, 0, 9e-101]], [[0, 1, -1.1e100]]])
         + several("prior", [[1, 1000001, 1]])
         + [{"objective": "worst-case", "prior": [1, 1, 1]}],
     ),
