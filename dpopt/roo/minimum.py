@@ -23,8 +23,15 @@ from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
-from dpopt.roo.audit import RooAudit, audited, witness_of
-from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
+from dpopt.roo.rules import (
+    RULES,
+    RooAudit,
+    audited,
+    round_up,
+    rule_weights,
+    trimmed,
+    witness_of,
+)
 from dpopt.roo.setting import UNIT, CategorySetting, RooSetting
 from dpopt.shape import Design, made
 from dpopt.table.table import BITS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -21,7 +22,7 @@ from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.roo.setting import CategorySetting, checked_pmf, outcomes
+from dpopt.roo.setting import CategorySetting, checked_pmf
 from dpopt.table import SortedHistograms, Table, add_table, over_masses
 from dpopt.table.histograms import partition_count
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Largest number of histograms and of categories of a program.
 _MOST_HISTOGRAMS, _MOST_CATEGORIES = 2000, 100
+# Count vectors that are enumerated.
+_MOST_COUNTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -267,10 +270,15 @@ def incidence(inputs: SortedHistograms, pmf: npt.ArrayLike) -> Matrix:
     Shape (k, variables). Its product with K is the pmf of the released category for n records
     drawn from P.
     """
-    joint, mass = np.zeros((inputs.categories, inputs.size)), 0.0
-    # Axis 0 of counts and variables: count vectors; axis 1: categories.
-    for counts, chances in outcomes(inputs.records, checked_pmf(pmf, inputs.categories)):
-        mass += float(chances.sum())
-        for y, variables in enumerate(inputs.variables_of(counts).T):
-            joint[y] += np.bincount(variables, chances, inputs.size)
-    return joint / mass
+    p = checked_pmf(pmf, inputs.categories)
+    if inputs.inputs > _MOST_COUNTS:
+        raise ParameterError(
+            f"records is {inputs.records} over {inputs.categories} categories; a sum over all "
+            f"their counts is over at most {_MOST_COUNTS:,}."
+        )
+    counts = inputs.every()
+    logs = gammaln(inputs.records + 1) + (xlogy(counts, p) - gammaln(counts + 1)).sum(axis=1)
+    chances = np.exp(logs)
+    variables = inputs.variables_of(counts).T
+    joint = np.array([np.bincount(of_y, chances, inputs.size) for of_y in variables])
+    return joint / chances.sum()

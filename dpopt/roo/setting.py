@@ -8,18 +8,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, chain, combinations, islice
-from math import comb
+from itertools import accumulate
 from operator import mul
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, xlogy
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -32,9 +30,6 @@ from dpopt.table.table import BITS
 
 UNIT = 1 << BITS
 """Obscuring probabilities are integers over UNIT = 2^62."""
-
-# Count vectors that are enumerated: in all, which bounds time, and at once, which bounds memory.
-_MOST_COUNTS, _BATCH = 1_000_000, 1 << 15
 
 
 @dataclass(frozen=True)
@@ -179,24 +174,3 @@ def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
     if not np.all((pmf >= 0) & (pmf <= 2)) or not abs(pmf.sum() - 1) <= 1e-9:
         raise ParameterError("distribution must hold probabilities that sum to 1.")
     return pmf / pmf.sum()
-
-
-def outcomes(records: int, pmf: Vector) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-    """Yield all count vectors of n records drawn from a pmf over k categories, in batches."""
-    n, k = records, pmf.size
-    if max(n, k) > _MOST_COUNTS or comb(n + k - 1, n) > _MOST_COUNTS:
-        raise ParameterError(
-            f"records is {n} over {k} categories; a sum over all their counts is over at most "
-            f"{_MOST_COUNTS:,}."
-        )
-    # Stars and bars: k - 1 bars at n + k - 1 positions; the counts are the gaps between bars.
-    choices = combinations(range(n + k - 1), k - 1)
-    while bars := list(islice(choices, _BATCH)):
-        edges = np.full((len(bars), k + 1), -1)
-        edges[:, 1:-1] = np.fromiter(chain.from_iterable(bars), np.int64).reshape(-1, k - 1)
-        edges[:, -1] = n + k - 1
-        counts = np.diff(edges, axis=1) - 1
-        yield (
-            counts,
-            np.exp(gammaln(n + 1) + (xlogy(counts, pmf) - gammaln(counts + 1)).sum(axis=1)),
-        )

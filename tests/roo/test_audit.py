@@ -13,7 +13,7 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, roo, verify
-from dpopt.roo.audit import audited, witness_of
+from dpopt.roo.rules import audited, witness_of
 from dpopt.roo.setting import UNIT
 from tests.oracles import neighbours
 from tests.roo.brute import Rule, transitions
