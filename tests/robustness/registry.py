@@ -146,7 +146,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.subsampling": {"voters": lambda: 5},
     "roo.from_weights": {"weights": lambda: sampler().table},
     "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
-    "public_prior.drop_zeros": {"public": lambda: [0.5, 0.0, 0.5]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")
