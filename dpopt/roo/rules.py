@@ -1,8 +1,8 @@
 """Rules in the smallest count m: recursions for their obscuring probability q_m, and their audit.
 
 Each recursion solves a program of `dpopt.roo.minimum.RevealOrObscure` in closed form: q_m is the
-least number that the rows of `dpopt.verify.moves` with q_m, and with the q before it, allow. For two
-categories it runs from the largest m down, else from 0 up.
+least number that the rows of `dpopt.verify.moves` with q_m, and with the q before it, allow. It
+runs from the largest m down for two categories, else from 0 up.
 """
 
 from __future__ import annotations

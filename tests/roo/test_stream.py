@@ -28,18 +28,9 @@ def written(folder: Path, values: Any, ending: str = "parquet", name: str = "cat
 
 
 COLUMNS: list[tuple[list[Any], Any, Any]] = [
-    ([3, 0, 3, 1], None, 4),
-    ([3, 0, 3, 1], pl.UInt8, (3, 2, 1, 0)),
-    ([3, 0, 3, 1], pl.UInt64, range(4)),
-    ([3, 0, 3, 1], pl.Float32, range(4)),
-    ([3, 0, 3, 1], pl.Float64, (0, 1, 2.5, 3)),
-    ([-4, 2, 2], pl.Int8, range(-4, 4, 2)),
-    ([1, 2], pl.Int8, (2, 1, 300, 2**70, 1.5)),
-    ([0.5, 2.0, 0.5], None, (0.5, 2)),
     (["b", "", "b", "01"], None, ("01", "b", "", "1")),
     (["b", "a", "b"], pl.Categorical, ("a", "b")),
     (["b", "a", "b"], pl.Enum(["a", "b", "c"]), ("b", "c", "a")),
-    ([True, False, True], None, (True, False)),
 ]
 
 
@@ -57,12 +48,7 @@ def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        ("x\n3\n0\n3\n", 4, [1, 0, 0, 2]),
-        ("x\n01\n1\n+1\n", (0, 1), [0, 3]),
         ("x\n01\n1\n1\n", ("1", "01"), [2, 1]),
-        ("x\n1\n2.50\n", (2.5, 1), [1, 1]),
-        ("x\n1.0\n1\n", (1.0, 2.0), [2, 0]),
-        ("x\ntrue\nFalse\nTRUE\n", (True, False), [2, 1]),
         ('x\n"a,b"\na\n"a,b"\n', ("a", "a,b"), [1, 2]),
         ("y,x\n6174,a\n,b\n", ("b", "a"), [1, 1]),
         ("x\n", ("b", "a"), [0, 0]),
@@ -79,17 +65,12 @@ def test_csv_text_is_read_as_the_labels_are(
 CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
 
 
-@pytest.mark.parametrize("labels", [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)], ids=str)
 @pytest.mark.parametrize("field", CSV_OUTSIDE)
-def test_csv_fields_outside_are_refused_and_not_shown(
-    tmp_path: Path, field: str, labels: Any
-) -> None:
-    if (field, labels) == ("true", (True, False)):
-        field = "t"
+def test_csv_fields_outside_are_refused_and_not_shown(tmp_path: Path, field: str) -> None:
     path = tmp_path / "records.csv"
     path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
     with pytest.raises(ParameterError, match="none of the labels") as caught:
-        tally_file(path, "x", labels)
+        tally_file(path, "x", ("0", "1"))
     assert_hidden(caught.value)
 
 
@@ -103,15 +84,8 @@ def assert_hidden(error: BaseException) -> None:
 @pytest.mark.parametrize(
     ("values", "labels"),
     [
-        ([0, 6174], 2),
-        ([0, None], 2),
-        ([0.0, 0.5], 2),
-        ([0.0, float("nan")], 2),
-        ([0.0, 0.6174], (0, 1.0)),
         (["a", "6174"], ("a", "b")),
         (["a", None], ("a", "b")),
-        ([True, None], (True, False)),
-        ([float(2**53)], (2**53 + 1, 3)),
     ],
 )
 def test_parquet_records_outside_are_refused_and_not_shown(
@@ -123,8 +97,8 @@ def test_parquet_records_outside_are_refused_and_not_shown(
 
 
 def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
-    path = written(tmp_path, [1, 0]).rename(tmp_path / "a[1]*.parquet")
-    assert tally_file(path, "category", 2).counts.tolist() == [1, 1]
+    path = written(tmp_path, ["b", "a"]).rename(tmp_path / "a[1]*.parquet")
+    assert tally_file(path, "category", ["a", "b"]).counts.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +116,15 @@ def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> N
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ParameterError) as caught:
-        tally_file(path, "x", 2)
+        tally_file(path, "x", ["0", "1"])
     assert_hidden(caught.value)
+
+
+def test_numbers_are_no_text(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="labels must hold only text"):
+        tally_file(written(tmp_path, ["1"]), "category", [1, 2])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]
+    with pytest.raises(ParameterError, match="it holds Int64, no text"):
+        tally_file(written(tmp_path, [1, 2]), "category", ["1", "2"])
 
 
 @pytest.mark.nightly
@@ -151,14 +132,14 @@ def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> N
 def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
     rows, labels = 16_000_000, 1000
     values = np.random.default_rng(3).integers(0, labels, rows)
-    path = written(tmp_path, values)
+    path = written(tmp_path, pl.Series(values).cast(pl.String))
     expected = np.bincount(values, minlength=labels).tolist()
     script = (
         "import json, resource, sys, polars\n"
         "from dpopt.data.columns import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
-        f"found = tally_file(sys.argv[1], 'category', {labels})\n"
+        f"found = tally_file(sys.argv[1], 'category', map(str, range({labels})))\n"
         "print(json.dumps([found.counts.tolist(), used() - before]))\n"
     )
     counts, grown = json.loads(run(script, str(path)))
