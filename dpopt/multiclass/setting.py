@@ -225,7 +225,7 @@ class Multiclass(PrivateVoters, ClassSetting):
                 f"allowance * epsilon is {self.allowance * self.epsilon:g}; no rule is proved for "
                 "so small a budget."
             )
-        return audit_rule(self.rule, self.voters, self.classes, of_vote).table
+        return audit_rule(self.rule, self.voters, self.classes, of_vote)[1]
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0

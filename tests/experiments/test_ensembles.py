@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt.ballots import audit_rule, exponential, permute_and_flip
+from dpopt.ballots import audit_rule
 from dpopt.privacy import Guarantee
 from experiments.catalogue import named
 from experiments.ensembles import images, plain, pmfs, private
@@ -20,6 +20,7 @@ from experiments.ensembles.teachers import plain as teach
 from experiments.majority.pate.votes import SHIPPED, load_votes
 from experiments.majority.renyi import gaussian_delta
 from experiments.registry import Outcome
+from tests.ballots.pmfs import exponential, permute_and_flip
 from tests.experiments.comparing import ran
 
 pytestmark = pytest.mark.slow

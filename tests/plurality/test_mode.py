@@ -17,9 +17,10 @@ from scipy.stats import chi2
 
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError, plurality
-from dpopt.ballots import Coins, permute_and_flip
+from dpopt.ballots import Coins
 from dpopt.ballots.rules import power_bounds
 from dpopt.privacy.release import Source
+from tests.ballots.pmfs import permute_and_flip
 from tests.cli.running import Capture, run
 
 COMMAND = ["--column", "city", "--labels", "Basel,Bern,Chur", "--epsilon", "1"]
