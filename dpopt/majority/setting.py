@@ -42,13 +42,7 @@ from dpopt.majority.priors import (
     as_prior,
 )
 from dpopt.majority.program import problem_of_targets, proving_corners
-from dpopt.majority.regret import (
-    REGRET_PRIORS,
-    PriorOptimum,
-    Regret,
-    linear_of,
-    several_priors,
-)
+from dpopt.majority.regret import REGRET_PRIORS, Regret, several_priors
 from dpopt.majority.voters import (
     Voters,
     check_gamma,
@@ -272,20 +266,38 @@ class Majority(Voters):
         return self.objective == "least-regret" and self.coefficients is None
 
     @cached_property
-    def optima(self) -> tuple[PriorOptimum, ...]:
-        """The least expected error under each prior of "least-regret"; empty for other objectives.
+    def _alone(self) -> tuple[Majority, ...]:
+        """The settings of the single priors, whose least expected errors regrets refer to."""
+        changes: Any = {"objective": "mean", "priors": None}
+        priors = self.beliefs if self.over_regret else ()
+        return tuple(replace(self, prior=prior, **changes) for prior in priors)
+
+    @cached_property
+    def _bests(self) -> tuple[float, ...]:
+        """A lower bound on the expected error of every private gamma under each of several priors.
 
         These programs are always solved by HiGHS: their optima are part of the objective.
         """
         return self._solved_alone(None)
 
-    def _solved_alone(self, time_limit: float | None) -> tuple[PriorOptimum, ...]:
-        def optimum(alone: Majority) -> PriorOptimum:
-            linear = linear_of(self.voters, alone.belief)
+    def _solved_alone(self, time_limit: float | None) -> tuple[float, ...]:
+        def best(alone: Majority) -> float:
+            # Least expected error of a fair coin that a regret is divided by.
+            if alone.coin < 1e-9:
+                raise ParameterError(
+                    f"priors holds {alone.prior}, under which a fair coin has no expected error; "
+                    "it must hold priors under which it has one."
+                )
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            return PriorOptimum.of(alone.belief, linear, bound)
+            # sum_l c_l (1 - gamma(l)) is least at gamma(l) = 1 for c_l > 0, else 0.
+            return max(alone.coin - bound, float(np.sum(np.minimum(alone.linear, 0.0))))
 
-        return tuple(map(optimum, self._alone))
+        return tuple(map(best, self._alone))
+
+    @property
+    def coin(self) -> float:
+        """The expected error of a fair coin, gamma = 0: the sum of the coefficients."""
+        return float(np.sum(self.linear))
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", lazy rows "corners", and those of the objective.
@@ -338,11 +350,11 @@ class Majority(Voters):
             problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
         elif self.over_regret:
             problem.add_variables("regret", 1, lower=0.0, upper=1.0)
-            coins = np.array([optimum.coin for optimum in self.optima])
-            least = 1.0 - np.array([optimum.best for optimum in self.optima]) / coins
+            coins = np.array([alone.coin for alone in self._alone])
+            least = 1.0 - np.array(self._bests) / coins
             # Axis 0: priors; axis 1: l. (coin_j - c_j @ gamma - best_j) / coin_j <= regret. Raised
             # weights relax the rows, so the bound holds for the true program.
-            rows = np.array([visible(optimum.linear) for optimum in self.optima]) / coins[:, None]
+            rows = np.array([visible(alone.linear) for alone in self._alone]) / coins[:, None]
             sides = {"gamma": rows, "regret": np.ones((len(rows), 1))}
             problem.add_rows("priors", sides, lower=least)
             problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
@@ -355,8 +367,8 @@ class Majority(Voters):
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve the program; for "least-regret", those of the single priors first."""
-        if self.over_regret and "optima" not in vars(self):
-            vars(self)["optima"] = self._solved_alone(time_limit)
+        if self.over_regret and "_bests" not in vars(self):
+            vars(self)["_bests"] = self._solved_alone(time_limit)
         # Without Delta there are few multisets, and the work is in the K numbers of each row.
         each = 1 if self.voter_delta else self.voters
         # Multisets per second, over all rounds of pricing and the proof, for the progress estimate.
@@ -411,13 +423,6 @@ class Majority(Voters):
             rows += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return rows + [("prior", index) for index, _ in enumerate(self._alone)]
 
-    @property
-    def _alone(self) -> tuple[Majority, ...]:
-        """The settings of the single priors, whose least expected errors regrets refer to."""
-        changes: Any = {"objective": "mean", "priors": None}
-        priors = self.beliefs if self.over_regret else ()
-        return tuple(replace(self, prior=prior, **changes) for prior in priors)
-
     def _proof_size(self, table: Table) -> int:
         """Estimate the entries of rows that a proof reads, and the multisets that are priced."""
         del table
@@ -437,18 +442,18 @@ class Majority(Voters):
     def _proofs_alone(self) -> list[Json]:
         """For each prior of "least-regret": its least error, and the multipliers that prove it."""
         proofs = []
-        for setting, optimum in zip(self._alone, self.optima, strict=True):
+        for setting, best in zip(self._alone, self._bests, strict=True):
             design = designed(setting)
             proof, data = design.optimality, setting._proof_data(design.table)
             if proof is None:
                 raise ParameterError(
-                    f"prior is {optimum.prior}; there is no proof of its best error."
+                    f"prior is {setting.prior}; there is no proof of its best error."
                 )
-            weights = [Fraction(c) for c in optimum.linear.tolist()]
+            weights = [Fraction(c) for c in setting.linear.tolist()]
             proved_best = sum(weights, Fraction(0)) - proof.bound
             lines = [[*name, exact_text(y)] for name, y in proof.multipliers]
-            best = min(optimum.best, float_down(proved_best))
-            proofs.append(data | {"best": best, "multipliers": lines})
+            stated = min(best, float_down(proved_best))
+            proofs.append(data | {"best": stated, "multipliers": lines})
         return proofs
 
     def value(self, table: Table) -> float:
@@ -469,7 +474,11 @@ class Majority(Voters):
         recorded = any(isinstance(prior, RecordedPrior) for prior in self.beliefs)
         if not self.over_regret or recorded:
             return ()
-        return tuple(optimum.regret(gamma_of(table)) for optimum in self.optima)
+        regrets = []
+        for alone, best in zip(self._alone, self._bests, strict=True):
+            error, coin = float(alone.linear @ (1.0 - gamma_of(table))), alone.coin
+            regrets.append(Regret(str(alone.prior), error, best, coin, (error - best) / coin))
+        return tuple(regrets)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return gamma and its errors; see the class."""

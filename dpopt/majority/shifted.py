@@ -161,13 +161,6 @@ class CornerValues:
             [high - self._exp_epsilon * table[::-1], table - self._exp_epsilon * low[::-1]]
         )
 
-    def largest(self, h: Vector) -> tuple[float, Counts]:
-        """Return the largest left-hand side for an antisymmetric h, and its multiset."""
-        best, bounds = self._parts(h)
-        priced = self._priced(best, bounds, float(best.values.max()), np.inf)
-        at = _where(priced.values)
-        return float(priced.values[at]), self.multiset(priced.table, at)
-
     def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
         """Return the multisets whose left-hand sides are in [low, high], each once.
 
