@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
@@ -179,8 +179,7 @@ class Plurality(ClassSetting):
 
     def one_release(self, guarantee: Guarantee) -> Plurality:
         """Return the setting of one release with an epsilon of its own, and delta 0."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
-        return replace(self, epsilon=guarantee.epsilon, **one)
+        return self.alone(epsilon=guarantee.epsilon)
 
     @cached_property
     def by_theorem(self) -> bool:

@@ -144,7 +144,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.assess": {"repair": lambda: True},
     "majority.double_subsampling": {"voters": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"voters": lambda: 5},
-    "roo.from_weights": {"weights": lambda: sampler().table},
     "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
