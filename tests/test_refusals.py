@@ -296,7 +296,6 @@ roo.rule_weights(roo.RooSetting(10**7, 2, 1e-8), "journal-repaired") -> 1,000,00
 roo.rule_weights(roo.RooSetting(10**15, 3, 1e-9), "conference") -> 1,000,000 of the q_m
 expected_error_weights(3, PointPrior((0.1, 0.2))) -> prior
 surrogate_weights(3, SamplePrior(np.full((3, 5), 0.5))) -> prior
-sampled_margins(3, PointPrior((0.1, 0.2)), np.random.default_rng(0)) -> prior
 expected_error_weights(3, UniformPrior(((0.0, 1e-8), (1.0 - 1e-8, 1.0)))) -> too narrow
 expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) -> too narrow
 """,

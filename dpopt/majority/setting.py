@@ -26,6 +26,7 @@ from dpopt.majority.judge import FEW_OPEN, certify
 from dpopt.majority.least import dominating, least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
+    Regret,
     WorstCase,
     expected_error,
     expected_error_weights,
@@ -34,15 +35,16 @@ from dpopt.majority.objectives import (
 )
 from dpopt.majority.priors import (
     DEFAULT_PRIOR,
+    REGRET_PRIORS,
     CommonPrior,
     Prior,
     PriorLike,
     RecordedPrior,
     UniformPrior,
     as_prior,
+    several_priors,
 )
 from dpopt.majority.program import problem_of_targets, proving_corners
-from dpopt.majority.regret import REGRET_PRIORS, Regret, several_priors
 from dpopt.majority.voters import (
     Voters,
     check_gamma,
@@ -384,14 +386,7 @@ class Majority(Voters):
 
         A solver's noise of up to 1e-6 is removed.
         """
-        if values.shape == (self.voters + 1,):
-            symmetric = 0.5 * (values + values[::-1])
-            # Solver noise that is removed from a gamma: asymmetry, or distance outside its
-            # interval.
-            values = symmetric if np.all(np.abs(values - symmetric) <= 1e-6) else values
-        clipped = np.clip(values, self.least, 1.0)
-        values = clipped if np.all(np.abs(values - clipped) <= 1e-6) else values
-        return check_gamma(self, values)[self.middle :]
+        return check_gamma(self, values, noise=1e-6)[self.middle :]
 
     def table(self, point: Vector) -> Table:
         """Return gamma's upper half as a private table, mixed with a fair coin if necessary."""

@@ -10,6 +10,7 @@ import numpy as np
 
 import dpopt
 from dpopt import NotPrivateError, majority
+from dpopt.majority.objectives import margins_at
 from experiments.majority.figures_drawing import plot_with_axis
 from experiments.majority.figures_verdicts import of_noise_functions
 from experiments.majority.full_set import check_design, full_size
@@ -66,7 +67,7 @@ def _sampled(
     prior = majority.parse_prior(config.prior)
     means = []
     for _ in range(config.repeats):
-        margins = majority.sampled_margins(config.voters, prior, rng, config.draws)
+        margins = margins_at(prior.sample((config.draws, config.voters), rng))
         means.append(np.abs(margins @ noise.T).mean(axis=0))
     return {key: [float(m[i]) for m in means] for i, key in enumerate(designs)}
 

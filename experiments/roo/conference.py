@@ -17,6 +17,7 @@ from dpopt import ParameterError, roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.accuracy import expected_output
 from experiments.roo.common import PAPER, violates
 from experiments.roo.published import (
     laplace_bound,
@@ -115,7 +116,7 @@ def run(config: Config) -> Outcome:
     """Compute the output distribution, and the accuracy for each epsilon."""
     p = config.distribution
     outputs = {
-        rule: roo.expected_output(
+        rule: expected_output(
             dpopt.design(
                 dpopt.RevealOrObscure(config.records, config.categories, config.epsilon, rule)
             ),
@@ -149,7 +150,7 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
         for rule in ("exact", "roo", "conference")
     }
     values = {
-        rule: roo.expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
+        rule: expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
     }
     return {
         "epsilon": epsilon,
