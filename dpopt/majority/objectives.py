@@ -351,15 +351,11 @@ class WorstCase:
         for nodes in self._pieces:
             sizes = np.abs(errors[start : start + nodes.size])
             start += nodes.size
-            indices = np.flatnonzero(maxima(sizes))
-            indices = indices[np.argsort(-sizes[indices], kind="stable")].tolist()
-            # Peaks of each interval that are refined in one round.
-            indices = indices[:5] if least is None else indices
-            peaks += [
-                self._refined(gamma, nodes, index)
-                for index in indices
-                if least is None or sizes[index] >= least
-            ]
+            tops = np.flatnonzero(maxima(sizes))
+            tops = tops[np.argsort(-sizes[tops], kind="stable")]
+            # Of each interval five peaks are refined in one round.
+            tops = tops[:5] if least is None else tops[sizes[tops] >= least]
+            peaks += [self._refined(gamma, nodes, index) for index in tops.tolist()]
         return peaks
 
     def _refined(self, gamma: Vector, nodes: Vector, index: int) -> float:

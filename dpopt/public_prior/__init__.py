@@ -3,7 +3,7 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.mollifier import mollifier_tv, mollify
+from dpopt.public_prior.mollifier import mollify
 from dpopt.public_prior.prior import (
     PublicDistribution,
     draw_own_category,
@@ -22,7 +22,6 @@ __all__ = [
     "diagonal_bounds",
     "draw_own_category",
     "minimax_utility",
-    "mollifier_tv",
     "mollify",
     "point_mass_divergence",
     "public_distribution",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,22 +22,6 @@ from dpopt import verify
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
-
-
-class _Layers(NamedTuple):
-    """The layers as floats, categories by ascending mass, each of shape (n,).
-
-    Attributes:
-        base: w / T, T = 2^bits.
-        extra: e / T.
-        share: k / sum(k).
-        rate: the probability that a row splits, over the sum of the shares it is split among.
-    """
-
-    base: Vector
-    extra: Vector
-    share: Vector
-    rate: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,14 +163,16 @@ class LayeredTable:
     # --- floats, for reading ---
 
     @cached_property
-    def _floats(self) -> _Layers:
+    def _floats(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """The layers, categories by ascending mass, with T = 2^bits: w / T, e / T, k / sum(k).
+
+        Last the probability that a row splits, over the sum of the shares it is split among.
+        """
         layers, unit, total = self.layers, 1 << self.bits, self._sums[1][-1] or 1
-        return _Layers(
-            frozen([w / unit for w in layers.w]),
-            frozen([e / unit for e in layers.e]),
-            frozen([k / total for k in layers.k]),
-            frozen([remainder * total / (of << self.bits) for remainder, of in layers.rests]),
-        )
+        rates = [remainder * total / (of << self.bits) for remainder, of in layers.rests]
+        over = (layers.w, unit), (layers.e, unit), (layers.k, total)
+        base, extra, share = (frozen([n / whole for n in numbers]) for numbers, whole in over)
+        return base, extra, share, frozen(rates)
 
     @cached_property
     def diagonal(self) -> Vector:

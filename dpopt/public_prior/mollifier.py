@@ -148,7 +148,7 @@ class Mollifier(PriorSetting):
         return 4 * len(table)
 
     def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return the rows whose sum is the larger of the two sums of `mollifier_tv`.
+        """Return the rows whose sum is the larger of the two lower bounds on the distance.
 
         Summed over the categories where p is above the box, sum_j z[j] >= sum (p - r) is at least
         the excess of p over the box. Summed over those where p is not below the box, it is at least
@@ -222,7 +222,7 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
 
     argmin KL(p || r) over distributions r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
     r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3), found in
-    O(n log n). The result also attains the least total variation (`mollifier_tv`).
+    O(n log n). The result also attains the least total variation, the value of `Mollifier`.
 
     If the support of p sums to less than 1 even at the upper limit, KL does not determine the
     remaining mass: the categories with p = 0 get it in proportion to q.
@@ -251,32 +251,6 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
     batches = [rows[start : start + step] for start in range(0, len(rows), step)]
     projected = np.concatenate([_project(batch, q, low, high) for batch in batches])
     return frozen(projected.reshape(p.shape))
-
-
-def mollifier_tv(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Vector:
-    """Return the least total variation between each user's distribution and the relative mollifier.
-
-    It is max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value
-    of the program of `Mollifier`. Every distribution within the limits is at least that far from p,
-    and the difference of the two sums can be moved without raising the larger one.
-
-    Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
-        pmfs: p, shape (n,) or (users, n).
-        epsilon: above 0, in nats, at most 600.
-
-    Returns:
-        Shape () or (users,), read-only.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    q = public_distribution(public).masses
-    p = pmfs_over(pmfs, q.size)
-    low, high = _limits(q, epsilon)
-    below = np.maximum(0.0, low - p).sum(axis=-1)
-    above = np.maximum(0.0, p - high).sum(axis=-1)
-    return frozen(np.maximum(below, above))
 
 
 def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:

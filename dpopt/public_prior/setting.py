@@ -175,9 +175,8 @@ class KeptPriorSetting(PriorSetting):
 
     def worst(self, table: Any) -> float:  # noqa: ANN401
         """Return 1 - min K_ii, the largest total variation between p and p K over all p."""
-        if isinstance(table, Table):
-            return float(1 - self.diagonal(table).min())
-        return float(1 - table.decided[1])
+        least = self.diagonal(table).min() if isinstance(table, Table) else table.decided[1]
+        return float(1 - least)
 
     def drift(self, table: Any) -> float:  # noqa: ANN401
         """Return an upper bound on the total variation between q K and q."""
