@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -119,25 +118,6 @@ class LayeredTable:
         """Return floor(rest C / S): where a share of row i begins, after shares of sum C."""
         remainder, of = self.layers.rests[i]
         return remainder * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
-
-    def column(self, category: int) -> Iterator[int]:
-        """Yield the column of a category: its weight in every row, rows by ascending mass."""
-        j, layers = int(self._rank[category]), self.layers
-        below, above = self._sums[1][j : j + 2]
-        for i in range(self.public.size):
-            split = layers.flat or i < j
-            weight = layers.w[j] if layers.flat or i > j else 0
-            weight += self._mark(i, above) - self._mark(i, below) if split else 0
-            yield weight + (layers.e[i] if i == j else 0)
-
-    def largest_ratio(self) -> tuple[Fraction, int]:
-        """Return an upper bound on the ratio of two entries of a column, and its category."""
-        best, at = (1, 1), 0
-        # With a single row there is no ratio.
-        for j, (_, low, high) in enumerate(self.layers.columns() if self.public.size > 1 else ()):
-            if high * best[1] > best[0] * low:
-                best, at = (high, low), j
-        return Fraction(*best), int(self.public.order[at])
 
     def drawn(self, labels: IntVector, source: Source) -> tuple[IntVector, bool]:
         """Return a category drawn exactly from the row of each label; see `Table.drawn`."""
