@@ -49,13 +49,7 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
 
 
 def auditable(voters: int, classes: int, epsilon: float) -> bool:
-    """Return whether all sorted histograms, and the bits of their weights, are few enough.
-
-    Args:
-        voters: K, at least 1.
-        classes: C, at least 2.
-        epsilon: above 0, in nats.
-    """
+    """Return whether all sorted histograms, and the bits of their weights, are few enough."""
     few = few_histograms(verify.TABLED, voters, classes)
     # Bits of a table's weights, not counting those of a common multiple of 1..1,000.
     return few and table_bits(voters, classes, epsilon) <= 16_000
@@ -90,12 +84,6 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> tuple[F
     fail; then r is the largest that passes. Permute-and-flip and the exponential mechanism are
     private at s = e^(epsilon / 2) for every K; their s is the largest that passes for this K. Such
     a step is found by bisection in floats, and its integer table is audited.
-
-    Args:
-        rule: ladder, permute-and-flip or exponential.
-        voters: K, at least 1.
-        classes: C, at least 2.
-        epsilon: above 0, in nats.
 
     Raises:
         ParameterError: for more than `dpopt.verify.TABLED` sorted histograms

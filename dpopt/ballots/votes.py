@@ -30,10 +30,7 @@ class Counts:
 def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # noqa: ANN401
     """Return the counts of each query, shape (queries, C), and whether there is only one.
 
-    Args:
-        data: votes, shape (K,) or (queries, K); or `Counts`; or a `Tally`, the counts of one query.
-        voters: K.
-        classes: C.
+    The data are votes, shape (K,) or (queries, K); or `Counts`; or a `Tally`, those of one query.
 
     Raises:
         ParameterError: for another shape, other values or another sum; none is shown.

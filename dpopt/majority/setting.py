@@ -571,14 +571,8 @@ def _vertices(pair: DominatingPair) -> list[tuple[Vector, Vector]]:
 
 
 def _few(name: str, prior: Prior, voters: int, *, common_peaks: bool = False) -> None:
-    """Refuse a prior of so many intervals that its program takes minutes or gigabytes.
-
-    Args:
-        name: of the parameter.
-        prior: one of its priors.
-        voters: K.
-        common_peaks: whether errors are compared on a grid of each interval of a common p.
-    """
+    """Refuse a prior of so many intervals that its program takes minutes or gigabytes."""
+    # Errors are compared on a grid of each interval of a common p if there are common peaks.
     intervals = len(getattr(getattr(prior, "base", prior), "intervals", ()))
     grid = common_peaks and isinstance(prior, CommonPrior)
     most = 20_000_000 // voters**2 if grid else 400_000 // voters

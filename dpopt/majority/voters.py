@@ -142,10 +142,8 @@ class Voters(PrivateVoters):
     def corner(self, name: str) -> tuple[float, float]:
         """Return (p, p') of a corner of a voter's polygon (lemma 5.1).
 
+        Its name is two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`. Here
         b = (e^epsilon + Delta) / (e^epsilon + 1) and c = 1 - b.
-
-        Args:
-            name: two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`.
         """
         delta, exp_epsilon = self.voter_delta, math.exp(self.epsilon)
         b, c = (exp_epsilon + delta) / (exp_epsilon + 1.0), (1.0 - delta) / (exp_epsilon + 1.0)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from dpopt import _checks, verify
 from dpopt.ballots.audit import few_histograms
 from dpopt.plurality.setting import Plurality
-from dpopt.privacy import Certificate
 from dpopt.shape import Design, design
 from dpopt.table.histograms import partition_count
 
@@ -52,11 +51,6 @@ def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "bes
         return design(setting(rule="permute-and-flip"))
     tables = [design(setting(rule=name)) for name in ("ladder", "permute-and-flip", "exponential")]
     return min(tables, key=lambda each: each.mean_regret)
-
-
-def proof(mechanism: Design) -> str:
-    """Return why a design's guarantee holds, in words."""
-    return cast(Certificate, mechanism.certificate).claim
 
 
 def _few(records: int, classes: int) -> bool:

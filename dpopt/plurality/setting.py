@@ -377,9 +377,9 @@ class Plurality(ClassSetting):
         return {"gap": list(gaps), "chance": [float(table) ** -gap for gap in gaps]}
 
 
-def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:
-    """Return the largest s = 1 + n / 2^j with s^2 <= e^epsilon, n of about ``bits`` bits."""
-    exp_epsilon = exp_lower(epsilon, 2 * bits + 128)
-    bits += max(0, math.ceil(1 - math.log2(epsilon)))
+def rational_step(epsilon: float) -> Fraction:
+    """Return the largest s = 1 + n / 2^j with s^2 <= e^epsilon, n of about 32 bits."""
+    exp_epsilon = exp_lower(epsilon, 2 * _STEP_BITS + 128)
+    bits = _STEP_BITS + max(0, math.ceil(1 - math.log2(epsilon)))
     root = math.isqrt((exp_epsilon.numerator << 2 * bits) // exp_epsilon.denominator)
     return Fraction(root, 1 << bits)

@@ -19,10 +19,10 @@ import dpopt
 from dpopt import Guarantee, Ledger, ParameterError, plurality
 from dpopt.ballots import Coins
 from dpopt.ballots.rules import power_bounds
-from dpopt.plurality.mode import proof
 from dpopt.privacy.release import Source
 from tests.ballots.pmfs import permute_and_flip
 from tests.cli.running import Capture, run
+from tests.kernel.brute import sure
 
 COMMAND = ["--column", "city", "--labels", "Basel,Bern,Chur", "--epsilon", "1"]
 
@@ -130,7 +130,7 @@ def test_large_counts_and_many_categories() -> None:
     for rule in ("best", "exponential"):
         found = plurality.mode_design(10**9, 100_000, 1.0, rule=rule)  # pyright: ignore[reportArgumentType]
         assert found.release(plurality.Counts(counts)) == 70_000
-        assert "theorem" in proof(found)
+        assert "theorem" in sure(found.certificate).claim
 
 
 def test_the_ladder_of_a_large_column_is_refused() -> None:
