@@ -85,6 +85,12 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> tuple[F
     private at s = e^(epsilon / 2) for every K; their s is the largest that passes for this K. Such
     a step is found by bisection in floats, and its integer table is audited.
 
+    Args:
+        rule: ladder, permute-and-flip or exponential.
+        voters: K, at least 1.
+        classes: C, at least 2.
+        epsilon: above 0, in nats.
+
     Raises:
         ParameterError: for more than `dpopt.verify.TABLED` sorted histograms
             or weights of more than 16,000 bits.
