@@ -73,7 +73,6 @@ BY_TYPE: Makers = {
     "Majority": lambda: dpopt.Majority(3, 0.1, 1.0),
     "Voters": lambda: dpopt.Majority(3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
-    "Design": sampler,
     "SamplingHistogram": sampling,
     "AnonymousMechanism": sampling,
     "Prior": majority.UniformPrior,
