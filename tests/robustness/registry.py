@@ -86,8 +86,8 @@ BY_TYPE: Makers = {
 
 BY_NAME: Makers = {
     "a": lambda: 1.0,
-    **{name: lambda: 0.1 for name in ("delta", "weight")},
-    **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "weights")},
+    "delta": lambda: 0.1,
+    **{name: lambda: [0.5, 0.5] for name in ("p", "weights")},
     "categories": lambda: 2,
     **{name: lambda: 3 for name in ("cuts", "drawn", "folds", "voters")},
     "labels": lambda: ["a", "b"],
@@ -106,7 +106,6 @@ BY_NAME: Makers = {
     "histogram": lambda: [2, 2],
     "kept": lambda: 0.5,
     "lowest": lambda: 0,
-    "public": lambda: PRIOR,
     "matrix": lambda: [[1.0, 2.0]],
     "path": lambda: "missing.csv",
     "population": lambda: 9,
