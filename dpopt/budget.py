@@ -23,7 +23,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, cast
 
@@ -122,6 +122,11 @@ class Budgeted(Setting):
     @abstractmethod
     def one_release(self, guarantee: Guarantee) -> Self:
         """Return the setting of one release with a guarantee of its own."""
+
+    def alone(self, **changed: Any) -> Self:  # noqa: ANN401
+        """Return the setting of one release, with changed fields."""
+        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
+        return cast(Self, replace(cast(Any, self), **one, **changed))
 
     def refuse_several(self) -> None:
         """Refuse to state one program for several releases.

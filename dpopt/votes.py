@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -197,13 +198,8 @@ class Spending:
         def fits(count: int) -> bool:
             return any(_within(spent, budget) for spent in self.compositions(count).values())
 
-        low, high = 0, 1
-        while high <= MOST_QUERIES and fits(high):
-            low, high = high, 2 * high
-        while high <= MOST_QUERIES and high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+        counts = range(1, MOST_QUERIES + 1)
+        return bisect_left(counts, True, key=lambda count: not fits(count))
 
 
 def _within(spent: Guarantee, budget: Guarantee) -> bool:

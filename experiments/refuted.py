@@ -104,13 +104,14 @@ def refutations() -> tuple[Refutation, ...]:
     """Return all of them, in the order of the papers' names."""
     known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     blocks = {f"@{name}": block for name, block in known["blocks"].items()}
-    return tuple(
-        Refutation(
-            **{key: tuple(part) if isinstance(part, list) else part for key, part in one.items()}
-            | {"formulas": tuple(f for part in one["formulas"] for f in blocks.get(part, [part]))}
-        )
-        for one in known["refutation"]
-    )
+    listed: list[Refutation] = []
+    for one in known["refutation"]:
+        formulas = tuple(f for part in one["formulas"] for f in blocks.get(part, [part]))
+        fields: dict[str, Any] = {
+            key: tuple(part) if isinstance(part, list) else part for key, part in one.items()
+        }
+        listed.append(Refutation(**fields | {"formulas": formulas}))
+    return tuple(listed)
 
 
 def refutations_of(

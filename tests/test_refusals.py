@@ -355,14 +355,8 @@ roo.rule_weights(roo.RooSetting(10**7, 2, 1e-8), "journal-repaired") -> 1,000,00
 roo.rule_weights(roo.RooSetting(10**15, 3, 1e-9), "conference") -> 1,000,000 of the q_m
 expected_error_weights(3, PointPrior((0.1, 0.2))) -> prior
 surrogate_weights(3, SamplePrior(np.full((3, 5), 0.5))) -> prior
-sampled_margins(3, PointPrior((0.1, 0.2)), np.random.default_rng(0)) -> prior
 expected_error_weights(3, UniformPrior(((0.0, 1e-8), (1.0 - 1e-8, 1.0)))) -> too narrow
 expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) -> too narrow
-dpopt.plurality.mode([], 1.0, labels=["Bern", "Basel"]) -> no records
-dpopt.plurality.mode(["Bern", "Genf"], 1.0, labels=["Bern", "Basel"]) -> none of the labels
-dpopt.plurality.mode([0, 0, 0], 1.0) -> no records
-dpopt.plurality.mode([[1, 2]], 1.0) -> counts has shape
-dpopt.plurality.mode([1, -2], 1.0) -> whole numbers
 """,
 }
 

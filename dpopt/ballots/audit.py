@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Literal
@@ -37,19 +36,6 @@ Rule = Literal["ladder", "permute-and-flip", "exponential"]
 _LONGEST_LIST = 10_000, 1_000
 
 
-@dataclass(frozen=True)
-class Audited:
-    """A rule's table that was proved private by enumerating all neighbours.
-
-    Attributes:
-        step: the rule's parameter: r of the ladder, s of the other rules.
-        table: the integer weights.
-    """
-
-    step: Fraction
-    table: Table
-
-
 def table_bits(voters: int, classes: int, epsilon: float) -> int:
     """Return the bits for which a rule's weights have a relative rounding below epsilon 2^-60.
 
@@ -63,13 +49,7 @@ def table_bits(voters: int, classes: int, epsilon: float) -> int:
 
 
 def auditable(voters: int, classes: int, epsilon: float) -> bool:
-    """Return whether all sorted histograms, and the bits of their weights, are few enough.
-
-    Args:
-        voters: K, at least 1.
-        classes: C, at least 2.
-        epsilon: above 0, in nats.
-    """
+    """Return whether all sorted histograms, and the bits of their weights, are few enough."""
     few = few_histograms(verify.TABLED, voters, classes)
     # Bits of a table's weights, not counting those of a common multiple of 1..1,000.
     return few and table_bits(voters, classes, epsilon) <= 16_000
@@ -97,17 +77,8 @@ def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers]
     return partial(table, inputs)
 
 
-def table_at(rule: str, inputs: SortedHistograms, step: Fraction, bits: int) -> Table:
-    """Return a rule's integer table at a step, private or not."""
-    # Extra bits of the arithmetic, beyond those of the weights.
-    values = rule_at(rule, inputs)(step, Numbers(bits + 64))
-    if min(values) <= 0:
-        raise NotPrivateError(f"rule {rule!r} is no distribution at a step of {float(step):g}.")
-    return rounded(inputs, values.tolist(), bits)
-
-
-def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited:
-    """Return a rule's table for K ballots over C classes, proved epsilon-private in integers.
+def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> tuple[Fraction, Table]:
+    """Return a rule's step and its table for K ballots over C classes, proved epsilon-private.
 
     The ladder has r = e^epsilon, up to 2^-50 of epsilon, if that passes. From 7 classes on it can
     fail; then r is the largest that passes. Permute-and-flip and the exponential mechanism are
@@ -134,10 +105,14 @@ def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> Audited
     inputs, bits = sorted_histograms(voters, classes), table_bits(voters, classes, epsilon)
     for share in _shares(rule, inputs, epsilon):
         step = _power(epsilon, share)
-        with suppress(NotPrivateError):
-            table = table_at(rule, inputs, step, bits)
-            certify_table(table, Guarantee(epsilon))
-            return Audited(step, table)
+        # Extra bits of the arithmetic, beyond those of the weights.
+        values = rule_at(rule, inputs)(step, Numbers(bits + 64))
+        # A step at which the ladder is no distribution is too large.
+        if min(values) > 0:
+            table = rounded(inputs, values.tolist(), bits)
+            with suppress(NotPrivateError):
+                certify_table(table, Guarantee(epsilon))
+                return step, table
     raise NotPrivateError(
         f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
         f"epsilon = {digits(epsilon)} at any step."

@@ -98,10 +98,9 @@ class ClassSetting(Budgeted):
     def counted(self, data: Any) -> tuple[IntTable, bool]:  # noqa: ANN401
         """Return the counts of each query, shape (queries, C), and whether there is only one.
 
-        Args:
-            data: votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of them,
-                or a `dpopt.roo.Tally`. A refusal depends on them, and is not covered by the
-                guarantee: map every vote to a class beforehand.
+        The data are votes in 0..C-1, shape (K,) or (queries, K); or `dpopt.plurality.Counts` of
+        them, or a `dpopt.roo.Tally`. A refusal depends on them, and is not covered by the
+        guarantee: map every vote to a class beforehand.
         """
         return counted(data, self.votes, self.classes)
 

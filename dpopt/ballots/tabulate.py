@@ -1,8 +1,7 @@
 """The tables k[lambda, c] of the rules for all sorted histograms at once, as arrays.
 
-Permute-and-flip and the exponential mechanism are those of `dpopt.ballots.rules`, which computes
-them for one histogram in fractions. *The ladder* at r = e^epsilon gives a class y below the largest
-count the probability
+Permute-and-flip and the exponential mechanism are those of `dpopt.ballots.rules`. *The ladder* at
+r = e^epsilon gives a class y below the largest count the probability
 
     u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count;
 
@@ -172,8 +171,10 @@ def permute_and_flip_table(
 ) -> Values:
     """Return permute-and-flip's k[lambda, c] by variable at s = ``step``.
 
-    See `dpopt.ballots.rules.permute_and_flip`. In a sorted histogram only the first K classes can
-    have ballots ("shown"); the others ("hidden") are all rejected with the same probability.
+    With q_y = s^-gap, a class y has probability q_y sum_j E_j(1 - q_z : z != y) / (C
+    binom(C - 1, j)), with E_j the elementary symmetric polynomial: j other classes were rejected
+    before y. In a sorted histogram only the first K classes can have ballots ("shown"); the others
+    ("hidden") are all rejected with the same probability.
     """
     chances = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
     rejected = numbers.one - chances

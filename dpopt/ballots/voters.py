@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -74,10 +73,8 @@ class PrivateVoters(Budgeted):
 
     def one_release(self, guarantee: Guarantee) -> Self:
         """Return the setting of one release with a guarantee of its own."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
         allowance = min(guarantee.epsilon / self.epsilon, self.voters)
-        changed: Any = replace(self, allowance=allowance, delta=guarantee.delta, **one)  # type: ignore[type-var]
-        return changed
+        return self.alone(allowance=allowance, delta=guarantee.delta)
 
     @property
     def one_query(self) -> Self:

@@ -287,7 +287,7 @@ def mode(
     Example:
         dpopt mode visits.csv --column city --labels Bern,Basel,Chur --epsilon 1
     """
-    from dpopt.plurality.mode import mode_design, proof
+    from dpopt.plurality.mode import mode_design
 
     def make(records: int, categories: int) -> tuple[Any, dict[str, object]]:
         if not records:
@@ -296,7 +296,7 @@ def mode(
         return mechanism, {
             "rule": mechanism.setting.rule,
             "records": records,
-            "proof": proof(mechanism),
+            "proof": getattr(mechanism.certificate, "claim", ""),
         }
 
     _draw(make, **given)

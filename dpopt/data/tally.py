@@ -69,15 +69,11 @@ class Tally:
         return {"category": list(self.labels), "count": self.counts.tolist()}
 
 
-def labels_of(labels: object) -> Sequence[Hashable]:
+def labels_of(labels: object, least: int = 2) -> Sequence[Hashable]:
     """Return the categories of an alphabet, checked; a number k stands for 0..k-1."""
     if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
-        if not 2 <= labels <= _MOST_LABELS:
-            raise ParameterError(
-                f"labels is {_checks.shown(labels)}; it must have 2 to {_MOST_LABELS} categories."
-            )
-        return range(int(labels))
-    if isinstance(labels, range) and labels[1:] and not labels[_MOST_LABELS:]:
+        return range(_checks.integer("labels", labels, least, _MOST_LABELS))
+    if isinstance(labels, range) and labels[least - 1 :] and not labels[_MOST_LABELS:]:
         return labels
     unordered = isinstance(labels, str | bytes | set | frozenset | Mapping | range)
     if unordered or not isinstance(labels, Iterable) or getattr(labels, "ndim", 1) != 1:
@@ -90,10 +86,10 @@ def labels_of(labels: object) -> Sequence[Hashable]:
         distinct = len(set(labels))
     except TypeError:
         raise ParameterError("labels holds a category that is not hashable.") from None
-    if distinct != len(labels) or distinct < 2:
+    if distinct != len(labels) or distinct < least:
         raise ParameterError(
             f"labels has {len(labels)} categories, {distinct} of them distinct; it must have at "
-            "least 2, none twice."
+            f"least {least}, none twice."
         )
     if any(item is None or (isinstance(item, float) and item != item) for item in labels):
         raise ParameterError(

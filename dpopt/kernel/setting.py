@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -328,8 +328,7 @@ class Kernel(Budgeted):
 
     def one_release(self, guarantee: Guarantee) -> Kernel:
         """Return the setting of one release with a guarantee of its own."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
-        return replace(self, epsilon=guarantee.epsilon, delta=guarantee.delta, **one)
+        return self.alone(epsilon=guarantee.epsilon, delta=guarantee.delta)
 
     def under(self, curve: Sequence[Guarantee]) -> Problem:
         """Return the program of one release that has every guarantee of a curve."""

@@ -6,12 +6,12 @@ Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority E
 from dpopt.majority.baselines import constant, double_subsampling, subsampling
 from dpopt.majority.objectives import (
     ErrorEstimate,
+    Regret,
     Weights,
     WorstCase,
     expected_error,
     expected_error_weights,
     sampled_error,
-    sampled_margins,
     surrogate_weights,
 )
 from dpopt.majority.priors import (
@@ -24,7 +24,6 @@ from dpopt.majority.priors import (
     parse_prior,
 )
 from dpopt.majority.program import CornerOracle, gamma_problem
-from dpopt.majority.regret import Regret
 from dpopt.majority.setting import assess
 from dpopt.majority.voters import reduced_size
 
@@ -49,7 +48,6 @@ __all__ = [
     "parse_prior",
     "reduced_size",
     "sampled_error",
-    "sampled_margins",
     "subsampling",
     "surrogate_weights",
 ]

@@ -9,10 +9,9 @@ theorem of the program module holds for every ratio. Output 0 adds nothing: repl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 
 from dpopt import _checks, verify
@@ -24,30 +23,31 @@ from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table import Table
 
-# Multisets enumerated in Python's integers, which takes about a minute; and the bits of these
-# integers: at first, and at most.
-_MOST_POINTS, _FIRST_BITS, _MOST_BITS = 4_000_000, 256, 1 << 15
-# Absolute: an excess below this is not distinguished from 0.
-_NOTHING = Fraction(1, 1 << 200)
+# Multisets enumerated in Python's integers, which takes about a minute; the bits of these integers
+# beyond those of the least positive probability; and the most of them.
+_MOST_POINTS, _SPARE_BITS, _MOST_BITS = 4_000_000, 320, 1 << 15
 
 
 class Chances:
     """Pr[1] under both neighbours at all multisets of corners, as integers over 2^bits.
 
-    Each is off by at most ``error`` units. A step adds one unit for the rounding of a voter's p and
-    one for its own rounding.
+    Each is off by at most ``error`` units: a step adds one unit for the rounding of a voter's p and
+    one for its own rounding. No positive probability is below 2^240 units.
     """
 
-    def __init__(self, setting: Voters, parameters: Json, table: Table, bits: int) -> None:
+    def __init__(self, setting: Voters, parameters: Json, table: Table) -> None:
         if reduced_size(setting) > _MOST_POINTS:
             raise ParameterError(
                 f"voters is {setting.voters}; the privacy loss is found over at most "
                 f"{_MOST_POINTS:,} choices of corners, and these are {reduced_size(setting):,}."
             )
+        delta = setting.voter_delta
+        least = min(math.log1p(-delta) - setting.epsilon - 1, math.log(delta) if delta else 0.0)
+        bits = _SPARE_BITS + math.ceil(-setting.voters * least / math.log(2))
         if bits > _MOST_BITS:
             raise ParameterError(
-                f"voters is {setting.voters} and epsilon {setting.epsilon:g}; "
-                f"probabilities of output 1 that are below 2^-{_MOST_BITS // 2} are taken as equal."
+                f"voters is {setting.voters} and epsilon {setting.epsilon:g}; the privacy loss is "
+                f"not found for probabilities of output 1 that are below 2^-{_MOST_BITS}."
             )
         self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.voters + 1
         self.voters, self.total = verify.Voters(parameters, None), table.total
@@ -69,12 +69,6 @@ class Chances:
             for ones, (p_one, p_other) in enumerate(zip(up, down, strict=True)):
                 yield ones, placed, p_one, p_other
 
-    def impossible(self, ones: int, placed: verify.Placed, side: int) -> bool:
-        """Whether output 1 cannot occur at a corner."""
-        certain = ones + sum(n for kind, n in placed if kind[side] == "1")
-        free = sum(n for kind, n in placed if kind[side] not in "01")
-        return not any(self.ones[certain : certain + free + 1])
-
     def exceeds(self, ones: int, placed: verify.Placed, delta: Fraction) -> bool:
         """Whether P > delta at a multiset where P' is 0, in exact arithmetic."""
         checker = copy(self.voters)
@@ -84,71 +78,39 @@ class Chances:
 
 
 def least_of_gamma(setting: Voters, parameters: Json, table: Table, delta: float | None) -> Least:
-    """Return bounds on the least epsilon of a gamma for a given delta."""
-    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
-    search = partial(_largest_ratio, delta=Fraction(delta))
-    upper, lower, at = _closely(setting, parameters, table, search)
-    ratio = None if upper is None else 1 + upper
-    return least_of_ratio(ratio, sides_of(setting, at), (1,), delta, lower=1 + lower)
+    """Return bounds on the least epsilon of a gamma for a given delta.
 
-
-def _closely(
-    setting: Voters, parameters: Json, table: Table, search: Callable[[Chances], Extreme | None]
-) -> tuple[Fraction | None, Fraction, verify.Name]:
-    """Run a search, doubling the bits until its two ends are close."""
-    bits = _FIRST_BITS + 2 * math.ceil(setting.epsilon)
-    while True:
-        extreme = search(Chances(setting, parameters, table, bits))
-        if extreme is not None:
-            upper, lower, at = extreme
-            # Largest relative distance between the lower and the upper end: less than a float's
-            # ulp.
-            if upper is None or upper - lower <= max(Fraction(1, 1 << 56) * upper, _NOTHING):
-                return upper, lower, ("corner", *at)
-        bits *= 2
-
-
-Extreme = tuple[Fraction | None, Fraction, tuple[int, verify.Placed]]
-"""Upper and lower end, and a multiset; the upper end is None if it is infinite."""
-
-
-def _largest_ratio(chances: Chances, delta: Fraction) -> Extreme | None:
-    """Return the largest (P - delta) / P' - 1, or 0 if that is negative, and where it is attained.
-
-    Privacy does not constrain ratios below 1. None if the bits do not show whether some P' is 0.
+    Its e^epsilon is the largest (P - delta) / P', or 1 if that is below: privacy does not constrain
+    ratios below 1. It is infinite where P > delta and P' is 0.
     """
-    error, largest, at = chances.error, (1, 1), (0, ())
-    if len(set(chances.ones)) == 1:
-        # The output does not depend on the votes.
-        return Fraction(0), Fraction(0), at
-    delta_units = math.floor(delta * chances.unit)
-    for ones, placed, p_one, p_other in chances:
+    exact = Fraction(_checks.real("delta", delta, 0.0, 1.0, open_upper=True))
+    chances, largest, at = Chances(setting, parameters, table), (1, 1), (0, ())
+    error, delta_units = chances.error, int(exact * chances.unit)
+    # Where the output does not depend on the votes, every ratio is 1.
+    for ones, placed, p_one, p_other in chances if len(set(chances.ones)) > 1 else ():
         numerator, denominator = p_one + error - delta_units, p_other - error
         if numerator * largest[1] <= denominator * largest[0] or numerator <= 0:
             continue
         if denominator > 0:
             largest, at = (numerator, denominator), (ones, placed)
-        elif not chances.impossible(ones, placed, 1):
-            return None
-        elif not chances.impossible(ones, placed, 0) and chances.exceeds(ones, placed, delta):
-            return None, Fraction(0), (ones, placed)
-    upper = Fraction(*largest) - 1
-    lower = Fraction(largest[0] - 2 * error - 1, largest[1] + 2 * error) - 1
-    return upper, min(max(lower, Fraction(0)), upper), at
+        elif chances.exceeds(ones, placed, exact):
+            sides = sides_of(setting, ("corner", ones, placed))
+            return least_of_ratio(None, sides, (1,), float(exact))
+    upper = Fraction(*largest)
+    lower = max(Fraction(largest[0] - 2 * error - 1, largest[1] + 2 * error), Fraction(1))
+    sides = sides_of(setting, ("corner", *at))
+    return least_of_ratio(upper, sides, (1,), float(exact), lower=min(lower, upper))
 
 
 def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:
     """Return the tight dominating pair of a gamma over all neighbours, for one query."""
-    bits = _FIRST_BITS
-    if not setting.voter_delta:
-        # Enough bits that no positive probability rounds to 0, which would be an infinite loss.
-        bits += setting.voters * math.ceil(setting.epsilon / math.log(2) + 1)
-    chances = Chances(setting, parameters, table, bits)
+    chances = Chances(setting, parameters, table)
+    error, unit = chances.error, chances.unit
 
     def points() -> Iterator[Point]:
-        for ones, placed, p_one, p_other in chances:
-            impossible = p_one <= chances.error and chances.impossible(ones, placed, 0)
-            p_one = 0 if impossible else min(p_one + chances.error, chances.unit)
-            yield max(p_other - chances.error, 0), p_one
+        for _, _, p_one, p_other in chances:
+            # So small a chance is 0.
+            above = 0 if p_one <= error else min(p_one + error, unit)
+            yield max(p_other - error, 0), above
 
-    return DominatingPair.of_points(points(), chances.unit)
+    return DominatingPair.of_points(points(), unit)

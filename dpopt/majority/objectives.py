@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import maximum_filter1d
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from dpopt import _checks
@@ -126,7 +127,7 @@ def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     return Weights(frozen(0.5 * fold(pmf)), error, "quadrature")
 
 
-def _margins_at(points: Matrix) -> Matrix:
+def margins_at(points: Matrix) -> Matrix:
     """Return 1/2 (alpha_l - alpha_{K-l}) at points, shape (points, (K + 1) / 2)."""
     return 0.5 * fold(poisson_binomial_pmf(points))
 
@@ -141,7 +142,7 @@ def _points(k: int, prior: Prior) -> Matrix:
 def _averaged(k: int, prior: Prior, *, signed: bool) -> Weights:
     """Return the mean margins at the prior's points, times sign(sum p - K/2) if ``signed``."""
     points = _points(k, prior)
-    values = _margins_at(points)
+    values = margins_at(points)
     if signed:
         values *= np.where(points.sum(axis=1) >= k / 2, 1.0, -1.0)[:, None]
     count = len(values)
@@ -189,11 +190,34 @@ def expected_error(gamma: Vector, prior: PriorLike) -> ErrorEstimate:
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
         return ErrorEstimate(float(np.sum(weights.values * noise)), 0.0, weights.method)
-    errors = np.abs(_margins_at(_points(k, prior)) @ noise)
+    errors = np.abs(margins_at(_points(k, prior)) @ noise)
     if errors.size == 1:
         return ErrorEstimate(float(errors[0]), 0.0, weights.method)
     spread = float(errors.std(ddof=1)) / math.sqrt(errors.size)
     return ErrorEstimate(float(errors.mean()), spread, weights.method)
+
+
+@dataclass(frozen=True)
+class Regret:
+    """The regret of a noise function under one of several priors, as in "least-regret".
+
+    It is the loss against the best private one, in units of the error of a fair coin.
+
+    Attributes:
+        prior: its text form.
+        error: the expected error of the noise function, sum_l c_l (1 - gamma(l)) with the weights
+            c of `expected_error_weights`.
+        best: a lower bound on the expected error of every private noise function, from the dual
+            solution of this prior's program.
+        coin: the expected error of a fair coin, gamma = 0.
+        regret: (error - best) / coin.
+    """
+
+    prior: str
+    error: float
+    best: float
+    coin: float
+    regret: float
 
 
 def _terms(k: int, prior: IndependentPrior, width: float) -> tuple[int, float]:
@@ -226,29 +250,6 @@ def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
     return pmf * (4 / math.pi)
 
 
-def sampled_margins(
-    voters: int, prior: Prior, rng: np.random.Generator, draws: int = 10_000
-) -> np.ndarray:
-    """Return the margins 1/2 (alpha_l - alpha_{K-l}), l = (K + 1) / 2..K, for sampled p.
-
-    The errors of gamma at the sampled p are |margins @ (1 - gamma's upper half)|.
-
-    Args:
-        voters: K.
-        prior: of p.
-        rng: numpy generator; this is an experiment, not a release.
-        draws: number of samples of p, 1 to 1e8.
-
-    Returns:
-        Shape (draws, (K + 1) / 2).
-    """
-    # Samples that are drawn: memory fixes them.
-    draws = _checks.integer("draws", draws, 1, 10**8)
-    voters, prior = odd(voters), as_prior(prior)
-    _checks.instance("rng", rng, np.random.Generator)
-    return _margins_at(prior.sample((draws, voters), rng))
-
-
 def sampled_error(
     setting: Voters, gamma: Vector, prior: Prior, rng: np.random.Generator, draws: int = 10_000
 ) -> tuple[float, float]:
@@ -262,9 +263,11 @@ def sampled_error(
         draws: number of samples of p, 2 to 1e8.
     """
     require_voters(setting)
-    draws = _checks.integer("draws", draws, 2, 10**8)
+    # Samples that are drawn: memory fixes them.
+    draws, prior = _checks.integer("draws", draws, 2, 10**8), as_prior(prior)
+    _checks.instance("rng", rng, np.random.Generator)
     gamma = check_gamma(setting, gamma)
-    margins = sampled_margins(setting.voters, prior, rng, draws)
+    margins = margins_at(prior.sample((draws, setting.voters), rng))
     errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
     return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))
 
@@ -293,12 +296,12 @@ class WorstCase:
             self._pieces = [np.clip(a + (b - a) * nodes, a, b) for a, b in intervals]
             self._margins = _common(voters, np.concatenate(self._pieces))
         elif isinstance(prior, SamplePrior | PointPrior | RecordedPrior):
-            self._margins = _margins_at(_points(voters, prior))
+            self._margins = margins_at(_points(voters, prior))
         else:
             # Row j: j voters at the largest p, K - j at the smallest.
             low, high = prior.reach
             at_high = np.arange(voters) < np.arange(voters + 1)[:, None]
-            self._margins = _margins_at(np.where(at_high, high, low))
+            self._margins = margins_at(np.where(at_high, high, low))
 
     def __call__(self, point: Vector) -> Separation:
         """Return the rows that gamma and t violate most."""
@@ -348,22 +351,16 @@ class WorstCase:
         for nodes in self._pieces:
             sizes = np.abs(errors[start : start + nodes.size])
             start += nodes.size
-            indices = np.flatnonzero(maxima(sizes))
-            indices = indices[np.argsort(-sizes[indices], kind="stable")].tolist()
-            # Peaks of each interval that are refined in one round.
-            indices = indices[:5] if least is None else indices
-            peaks += [
-                self._refined(gamma, nodes, index)
-                for index in indices
-                if least is None or sizes[index] >= least
-            ]
+            tops = np.flatnonzero(maxima(sizes))
+            tops = tops[np.argsort(-sizes[tops], kind="stable")]
+            # Of each interval five peaks are refined in one round.
+            tops = tops[:5] if least is None else tops[sizes[tops] >= least]
+            peaks += [self._refined(gamma, nodes, index) for index in tops.tolist()]
         return peaks
 
     def _refined(self, gamma: Vector, nodes: Vector, index: int) -> float:
         # A grid peak has the polynomial's peak between its two neighbours.
         low, high = nodes[max(index - 1, 0)], nodes[min(index + 1, nodes.size - 1)]
-
-        from scipy.optimize import minimize_scalar
 
         def loss(p: float) -> float:
             return -abs(float(_common(self._k, np.array([p]))[0] @ (1.0 - gamma)))

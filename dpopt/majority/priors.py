@@ -347,6 +347,13 @@ class RecordedPrior:
         raise ParameterError(f"prior is {self.name}; its samples were not saved with the design.")
 
 
+REGRET_PRIORS = (
+    UniformPrior(),
+    CommonPrior(UniformPrior()),
+    CommonPrior(UniformPrior(((0.8, 1.0),))),
+)
+"""The default priors of the objective "least-regret"."""
+
 PriorLike = Prior | str
 """A prior, or its name."""
 
@@ -364,6 +371,21 @@ def as_prior(prior: object) -> Prior:
     if isinstance(prior, type) or not isinstance(prior, Prior):
         raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
     return prior
+
+
+def several_priors(priors: object) -> tuple[Prior, ...] | None:
+    """Return priors from a sequence of objects or text forms, or from one text separated by ;."""
+    if priors is None:
+        return None
+    listed = priors.split(";") if isinstance(priors, str) else priors
+    if not isinstance(listed, list | tuple) or len(listed) < 2:
+        raise ParameterError(
+            f"priors is {_checks.shown(priors)}; it must hold at least two priors, "
+            "or their names with ; between them."
+        )
+    # An entry None becomes "", which is refused: `as_prior` takes None for the default prior.
+    entries = [prior.strip() if isinstance(prior, str) else prior or "" for prior in listed]
+    return tuple(map(as_prior, entries))
 
 
 def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:

@@ -252,8 +252,8 @@ class CornerOracle:
 
     def price(self, gamma: npt.ArrayLike) -> Priced:
         """Return the multiset of the reduced set where f is largest."""
-        value, worst = self._values.largest(self._scaled(gamma))
-        return Priced(value - 1.0, worst)
+        reached = self._values.reaching(self._scaled(gamma), np.inf, -np.inf, 0.0, 0)
+        return Priced(reached.top - 1.0, reached.worst)
 
     def tight(self, gamma: Vector) -> list[Counts]:
         """Return the multisets whose rows are tight at gamma's upper half, the tightest first.

@@ -26,6 +26,7 @@ from dpopt.majority.judge import FEW_OPEN, certify
 from dpopt.majority.least import dominating, least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
+    Regret,
     WorstCase,
     expected_error,
     expected_error_weights,
@@ -34,21 +35,16 @@ from dpopt.majority.objectives import (
 )
 from dpopt.majority.priors import (
     DEFAULT_PRIOR,
+    REGRET_PRIORS,
     CommonPrior,
     Prior,
     PriorLike,
     RecordedPrior,
     UniformPrior,
     as_prior,
-)
-from dpopt.majority.program import problem_of_targets, proving_corners
-from dpopt.majority.regret import (
-    REGRET_PRIORS,
-    PriorOptimum,
-    Regret,
-    linear_of,
     several_priors,
 )
+from dpopt.majority.program import problem_of_targets, proving_corners
 from dpopt.majority.voters import (
     Voters,
     check_gamma,
@@ -272,20 +268,38 @@ class Majority(Voters):
         return self.objective == "least-regret" and self.coefficients is None
 
     @cached_property
-    def optima(self) -> tuple[PriorOptimum, ...]:
-        """The least expected error under each prior of "least-regret"; empty for other objectives.
+    def _alone(self) -> tuple[Majority, ...]:
+        """The settings of the single priors, whose least expected errors regrets refer to."""
+        changes: Any = {"objective": "mean", "priors": None}
+        priors = self.beliefs if self.over_regret else ()
+        return tuple(replace(self, prior=prior, **changes) for prior in priors)
+
+    @cached_property
+    def _bests(self) -> tuple[float, ...]:
+        """A lower bound on the expected error of every private gamma under each of several priors.
 
         These programs are always solved by HiGHS: their optima are part of the objective.
         """
         return self._solved_alone(None)
 
-    def _solved_alone(self, time_limit: float | None) -> tuple[PriorOptimum, ...]:
-        def optimum(alone: Majority) -> PriorOptimum:
-            linear = linear_of(self.voters, alone.belief)
+    def _solved_alone(self, time_limit: float | None) -> tuple[float, ...]:
+        def best(alone: Majority) -> float:
+            # Least expected error of a fair coin that a regret is divided by.
+            if alone.coin < 1e-9:
+                raise ParameterError(
+                    f"priors holds {alone.prior}, under which a fair coin has no expected error; "
+                    "it must hold priors under which it has one."
+                )
             bound = solve(alone.problem(), time_limit=time_limit).bound
-            return PriorOptimum.of(alone.belief, linear, bound)
+            # sum_l c_l (1 - gamma(l)) is least at gamma(l) = 1 for c_l > 0, else 0.
+            return max(alone.coin - bound, float(np.sum(np.minimum(alone.linear, 0.0))))
 
-        return tuple(map(optimum, self._alone))
+        return tuple(map(best, self._alone))
+
+    @property
+    def coin(self) -> float:
+        """The expected error of a fair coin, gamma = 0: the sum of the coefficients."""
+        return float(np.sum(self.linear))
 
     def problem(self) -> Problem:
         """Return the program: variable "gamma", lazy rows "corners", and those of the objective.
@@ -338,11 +352,11 @@ class Majority(Voters):
             problem.set_inside({"gamma": 0.0, "worst": 1.0}, slack=0.5)
         elif self.over_regret:
             problem.add_variables("regret", 1, lower=0.0, upper=1.0)
-            coins = np.array([optimum.coin for optimum in self.optima])
-            least = 1.0 - np.array([optimum.best for optimum in self.optima]) / coins
+            coins = np.array([alone.coin for alone in self._alone])
+            least = 1.0 - np.array(self._bests) / coins
             # Axis 0: priors; axis 1: l. (coin_j - c_j @ gamma - best_j) / coin_j <= regret. Raised
             # weights relax the rows, so the bound holds for the true program.
-            rows = np.array([visible(optimum.linear) for optimum in self.optima]) / coins[:, None]
+            rows = np.array([visible(alone.linear) for alone in self._alone]) / coins[:, None]
             sides = {"gamma": rows, "regret": np.ones((len(rows), 1))}
             problem.add_rows("priors", sides, lower=least)
             problem.maximise({"regret": -1.0, "gamma": np.zeros(rows.shape[1])})
@@ -355,8 +369,8 @@ class Majority(Voters):
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Solution:
         """Solve the program; for "least-regret", those of the single priors first."""
-        if self.over_regret and "optima" not in vars(self):
-            vars(self)["optima"] = self._solved_alone(time_limit)
+        if self.over_regret and "_bests" not in vars(self):
+            vars(self)["_bests"] = self._solved_alone(time_limit)
         # Without Delta there are few multisets, and the work is in the K numbers of each row.
         each = 1 if self.voter_delta else self.voters
         # Multisets per second, over all rounds of pricing and the proof, for the progress estimate.
@@ -372,14 +386,7 @@ class Majority(Voters):
 
         A solver's noise of up to 1e-6 is removed.
         """
-        if values.shape == (self.voters + 1,):
-            symmetric = 0.5 * (values + values[::-1])
-            # Solver noise that is removed from a gamma: asymmetry, or distance outside its
-            # interval.
-            values = symmetric if np.all(np.abs(values - symmetric) <= 1e-6) else values
-        clipped = np.clip(values, self.least, 1.0)
-        values = clipped if np.all(np.abs(values - clipped) <= 1e-6) else values
-        return check_gamma(self, values)[self.middle :]
+        return check_gamma(self, values, noise=1e-6)[self.middle :]
 
     def table(self, point: Vector) -> Table:
         """Return gamma's upper half as a private table, mixed with a fair coin if necessary."""
@@ -411,13 +418,6 @@ class Majority(Voters):
             rows += dict.fromkeys(errors.tight(best) + errors.tight(gamma))
         return rows + [("prior", index) for index, _ in enumerate(self._alone)]
 
-    @property
-    def _alone(self) -> tuple[Majority, ...]:
-        """The settings of the single priors, whose least expected errors regrets refer to."""
-        changes: Any = {"objective": "mean", "priors": None}
-        priors = self.beliefs if self.over_regret else ()
-        return tuple(replace(self, prior=prior, **changes) for prior in priors)
-
     def _proof_size(self, table: Table) -> int:
         """Estimate the entries of rows that a proof reads, and the multisets that are priced."""
         del table
@@ -437,18 +437,18 @@ class Majority(Voters):
     def _proofs_alone(self) -> list[Json]:
         """For each prior of "least-regret": its least error, and the multipliers that prove it."""
         proofs = []
-        for setting, optimum in zip(self._alone, self.optima, strict=True):
+        for setting, best in zip(self._alone, self._bests, strict=True):
             design = designed(setting)
             proof, data = design.optimality, setting._proof_data(design.table)
             if proof is None:
                 raise ParameterError(
-                    f"prior is {optimum.prior}; there is no proof of its best error."
+                    f"prior is {setting.prior}; there is no proof of its best error."
                 )
-            weights = [Fraction(c) for c in optimum.linear.tolist()]
+            weights = [Fraction(c) for c in setting.linear.tolist()]
             proved_best = sum(weights, Fraction(0)) - proof.bound
             lines = [[*name, exact_text(y)] for name, y in proof.multipliers]
-            best = min(optimum.best, float_down(proved_best))
-            proofs.append(data | {"best": best, "multipliers": lines})
+            stated = min(best, float_down(proved_best))
+            proofs.append(data | {"best": stated, "multipliers": lines})
         return proofs
 
     def value(self, table: Table) -> float:
@@ -469,7 +469,11 @@ class Majority(Voters):
         recorded = any(isinstance(prior, RecordedPrior) for prior in self.beliefs)
         if not self.over_regret or recorded:
             return ()
-        return tuple(optimum.regret(gamma_of(table)) for optimum in self.optima)
+        regrets = []
+        for alone, best in zip(self._alone, self._bests, strict=True):
+            error, coin = float(alone.linear @ (1.0 - gamma_of(table))), alone.coin
+            regrets.append(Regret(str(alone.prior), error, best, coin, (error - best) / coin))
+        return tuple(regrets)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return gamma and its errors; see the class."""
@@ -567,14 +571,8 @@ def _vertices(pair: DominatingPair) -> list[tuple[Vector, Vector]]:
 
 
 def _few(name: str, prior: Prior, voters: int, *, common_peaks: bool = False) -> None:
-    """Refuse a prior of so many intervals that its program takes minutes or gigabytes.
-
-    Args:
-        name: of the parameter.
-        prior: one of its priors.
-        voters: K.
-        common_peaks: whether errors are compared on a grid of each interval of a common p.
-    """
+    """Refuse a prior of so many intervals that its program takes minutes or gigabytes."""
+    # Errors are compared on a grid of each interval of a common p if there are common peaks.
     intervals = len(getattr(getattr(prior, "base", prior), "intervals", ()))
     grid = common_peaks and isinstance(prior, CommonPrior)
     most = 20_000_000 // voters**2 if grid else 400_000 // voters

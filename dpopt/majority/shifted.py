@@ -161,13 +161,6 @@ class CornerValues:
             [high - self._exp_epsilon * table[::-1], table - self._exp_epsilon * low[::-1]]
         )
 
-    def largest(self, h: Vector) -> tuple[float, Counts]:
-        """Return the largest left-hand side for an antisymmetric h, and its multiset."""
-        best, bounds = self._parts(h)
-        priced = self._priced(best, bounds, float(best.values.max()), np.inf)
-        at = _where(priced.values)
-        return float(priced.values[at]), self.multiset(priced.table, at)
-
     def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
         """Return the multisets whose left-hand sides are in [low, high], each once.
 
@@ -183,7 +176,7 @@ class CornerValues:
         least = top if top > high else min(low, top)
         # A bound adds up three tables, each within the error, and has its own rounding.
         best = self._priced(best, bounds, least - 8.0 * error, np.inf)
-        at = _where(best.values)
+        at = tuple(map(int, np.unravel_index(int(best.values.argmax()), best.values.shape)))
         top, worst = float(best.values[at]), self.multiset(best.table, at)
         multisets = list[tuple[float, Counts]]()
         for at in [] if top > high else np.argwhere(best.values >= low).tolist():
@@ -288,11 +281,6 @@ class CornerValues:
         for _ in range(self._voters):
             table = self._delta * table[:, :-1, 1:] + self._stay * table[:, :-1, :-1]
             yield table
-
-
-def _where(values: Values) -> tuple[int, ...]:
-    """Return the indices of the largest value."""
-    return tuple(int(index) for index in np.unravel_index(int(values.argmax()), values.shape))
 
 
 def last_axis_table(h: Vector, p: Vector, q: Vector) -> Values:

@@ -142,10 +142,8 @@ class Voters(PrivateVoters):
     def corner(self, name: str) -> tuple[float, float]:
         """Return (p, p') of a corner of a voter's polygon (lemma 5.1).
 
+        Its name is two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`. Here
         b = (e^epsilon + Delta) / (e^epsilon + 1) and c = 1 - b.
-
-        Args:
-            name: two of 0, 1, D, m, b and c: p, then p'; not only those in `CORNERS`.
         """
         delta, exp_epsilon = self.voter_delta, math.exp(self.epsilon)
         b, c = (exp_epsilon + delta) / (exp_epsilon + 1.0), (1.0 - delta) / (exp_epsilon + 1.0)
@@ -201,30 +199,31 @@ def fold(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return weights[..., middle:] - weights[..., middle - 1 :: -1]
 
 
-def noise_levels(gamma: Vector, least: float = 0.0) -> Vector:
-    """Return gamma clipped to [least, 1]; refuse values outside it by more than 1e-15."""
-    # Rounding by which a gamma may lie outside its interval.
-    if not np.all((gamma >= least - 1e-15) & (gamma <= 1.0 + 1e-15)):
+def noise_levels(gamma: Vector, least: float = 0.0, noise: float = 1e-15) -> Vector:
+    """Return gamma clipped to [least, 1]; refuse values outside it by more than some noise."""
+    if not np.all((gamma >= least - noise) & (gamma <= 1.0 + noise)):
         raise ParameterError(
             f"gamma holds a value outside [{least:g}, 1]; noise levels must lie in it."
         )
     return np.clip(gamma, least, 1.0)
 
 
-def check_gamma(setting: Voters, gamma: npt.ArrayLike) -> Vector:
-    """Return gamma on 0..K, checked; it may be given on 0..K or on its upper half."""
-    array = _checks.floats("gamma", gamma)
-    k = setting.voters
+def check_gamma(setting: Voters, gamma: npt.ArrayLike, noise: float = 0.0) -> Vector:
+    """Return gamma on 0..K, checked; it may be given on 0..K or on its upper half.
+
+    A solver's noise, in the symmetry or outside the interval, is removed.
+    """
+    array, k = _checks.floats("gamma", gamma), setting.voters
     if array.shape == (setting.middle,):
         array = full_gamma(array)
     if array.shape != (k + 1,):
         raise ParameterError(
             f"gamma has shape {array.shape}; it must be ({k + 1},) or ({setting.middle},)."
         )
-    array = noise_levels(array, setting.least)
-    if not np.array_equal(array, array[::-1]):
+    array = noise_levels(array, setting.least, max(noise, 1e-15))
+    if np.any(np.abs(array - array[::-1]) > 2 * noise):
         raise ParameterError("gamma is not symmetric; gamma(l) must equal gamma(K - l).")
-    return array
+    return 0.5 * (array + array[::-1])
 
 
 def table_of(setting: Voters, upper: Vector, bits: int) -> Table:

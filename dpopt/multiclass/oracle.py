@@ -44,12 +44,7 @@ class Priced:
 class Pricing:
     """Separation oracle: f at all corner configurations of K voters, at a kernel k[lambda, c].
 
-    Args:
-        voters: K.
-        classes: C.
-        epsilon: of each voter, in nats; the voters have Delta = 0.
-        allowance: m.
-        delta: of the plurality; if above 0, sets S of several outputs are priced too.
+    The voters have Delta = 0. For delta above 0, sets S of several outputs are priced too.
 
     Raises:
         ParameterError: if there are too many configurations.
@@ -71,11 +66,7 @@ class Pricing:
         self.uniform_slack = math.expm1(product) / classes + delta
 
     def excesses(self, kernel: npt.ArrayLike) -> Iterator[tuple[int, Level, Matrix]]:
-        """Yield the size of S, the level, and f of shape (configurations, loops), for all of both.
-
-        Args:
-            kernel: k[lambda, c] by variable, shape (size,).
-        """
+        """Yield the size of S, the level, and f, shape (configurations, loops), for all of both."""
         values = _checks.floats("kernel", kernel)
         if values.shape != (self.size,) or not np.all(np.isfinite(values)):
             raise ParameterError(

@@ -24,7 +24,7 @@ from dpopt.ballots.audit import audit_rule
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.voters import PrivateVoters
-from dpopt.lp import Backend, Solution
+from dpopt.lp import Solution
 from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
 from dpopt.multiclass.rules import LARGEST, strongest, vote_ratio_below
@@ -175,8 +175,11 @@ class Multiclass(PrivateVoters, ClassSetting):
     def problem(self) -> Problem:
         """Return the program: variable "k", rows "sums", lazy rows "corners"."""
         self.require_program()
-        require_walked(self.voters, self.classes)
-        return self._program([self.pricing])
+        problem = self._program([self.pricing])
+        # Configurations per second, over all rounds of pricing and the proof, for the progress
+        # estimate.
+        expect("design of the plurality", verify.corner_count(self.voters, self.classes), 2e6)
+        return problem
 
     def _program(self, targets: Sequence[Pricing]) -> Problem:
         """Return the program over the rows of all targets: "corners", "corners 1", ..."""
@@ -194,7 +197,6 @@ class Multiclass(PrivateVoters, ClassSetting):
 
     def under(self, curve: Sequence[Guarantee]) -> Problem:
         """Return the program of one release that has every guarantee of a curve."""
-        require_walked(self.voters, self.classes)
         return self._program([target.pricing for target in self.targets(curve)])
 
     def unmixed(self, solution: Solution) -> Table:
@@ -215,7 +217,6 @@ class Multiclass(PrivateVoters, ClassSetting):
         if self.rule == "optimal":
             return None
         if self.exact or self.rule == "subsampling":
-            require_walked(self.voters, self.classes)
             return self.table(strongest(self.rule, self.pricing))
         ratio = vote_ratio_below(self.voters, self.epsilon, self.allowance, self.voter_delta)
         # Stay 2^-40 below the limit: rounding up next to it would exceed it.
@@ -225,18 +226,7 @@ class Multiclass(PrivateVoters, ClassSetting):
                 f"allowance * epsilon is {self.allowance * self.epsilon:g}; no rule is proved for "
                 "so small a budget."
             )
-        return audit_rule(self.rule, self.voters, self.classes, of_vote).table
-
-    def solved(
-        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
-    ) -> Solution:
-        """Solve `problem`."""
-        if self.rule == "optimal" and self.exact:
-            corners = verify.corner_count(self.voters, self.classes)
-            # Configurations per second, over all rounds of pricing and the proof, for the progress
-            # estimate.
-            expect("design of the plurality", corners, 2e6)
-        return super().solved(backend, time_limit, stop_at_gap)
+        return audit_rule(self.rule, self.voters, self.classes, of_vote)[1]
 
     def point(self, solution: Solution) -> Vector:
         """Return k[lambda, c], the probability of one class, for each variable of `domain`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
@@ -21,15 +21,15 @@ import numpy as np
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import exact_text, roughly, whole
-from dpopt.ballots import Coins, audit_rule, auditable, exponential, permute_and_flip, table_bits
-from dpopt.ballots.audit import few_histograms, table_at
+from dpopt.ballots import Coins, audit_rule, auditable, table_bits
+from dpopt.ballots.audit import few_histograms
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.tabulate import Rungs
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.exponential import log_near, log_upper
+from dpopt.privacy.exponential import log_upper
 from dpopt.privacy.release import Source
 from dpopt.table import Losses, Table, add_lazy_table
 from dpopt.table.histograms import partition_count
@@ -179,8 +179,7 @@ class Plurality(ClassSetting):
 
     def one_release(self, guarantee: Guarantee) -> Plurality:
         """Return the setting of one release with an epsilon of its own, and delta 0."""
-        one: Any = {"releases": 1, "total_epsilon": None, "total_delta": 0.0}
-        return replace(self, epsilon=guarantee.epsilon, **one)
+        return self.alone(epsilon=guarantee.epsilon)
 
     @cached_property
     def by_theorem(self) -> bool:
@@ -250,7 +249,7 @@ class Plurality(ClassSetting):
         if self.rule == "optimal":
             return None
         if not self.by_theorem:
-            return audit_rule(self.rule, self.records, self.classes, self.epsilon).table
+            return audit_rule(self.rule, self.records, self.classes, self.epsilon)[1]
         return rational_step(self.epsilon)
 
     def value(self, table: Table | Fraction) -> float:
@@ -326,20 +325,12 @@ class Plurality(ClassSetting):
 
     def output_weights(self, table: Table | Fraction, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the class for one query, as integer weights, shape (C,)."""
-        if isinstance(table, Table) or not self.counted(data)[1]:
-            return super().output_weights(table, data)
-        counts = self.counted(data)[0][0].tolist()
-        gaps = [max(counts) - count for count in counts]
-        # Bits of all integer weights of a distribution of a step.
-        if sum(gaps) * table.numerator.bit_length() * self.classes > 10_000_000:
+        if not isinstance(table, Table):
             raise ParameterError(
                 f"the distribution of {self.records} records over {self.classes} classes is too "
                 "long to be written out; release draws from it without."
             )
-        pmf = permute_and_flip if self.rule == "permute-and-flip" else exponential
-        shares = pmf(counts, table)
-        common = math.lcm(*(share.denominator for share in shares))
-        return [share.numerator * (common // share.denominator) for share in shares]
+        return super().output_weights(table, data)
 
     def drawn(self, table: Table | Fraction, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return a class in 0..C-1 for one query, an array of them for several, drawn exactly."""
@@ -352,13 +343,11 @@ class Plurality(ClassSetting):
         return int(labels[0]) if single else labels
 
     def report(self, table: Table | Fraction) -> Mapping[str, Callable[[], Any]]:
-        """Return mean and worst losses, the privacy cost, and a comparison with the rules.
+        """Return mean and worst losses, and the privacy cost.
 
         - mean_regret, mean_error: under the prior; worst_regret, worst_error: the largest over
           counts; None if the histograms cannot be listed.
         - spending: the least epsilon of the integer table, rounded up; for a step, by its theorem.
-        - ladder_epsilon: the epsilon that the ladder was computed with, which may be below that of
-          the setting; None for another rule.
         """
 
         def lost(loss: str, mean: bool) -> float | None:
@@ -372,56 +361,12 @@ class Plurality(ClassSetting):
             for name in ("mean", "worst")
         }
         numbers["spending"] = lambda: self._spending(table)
-        numbers["ladder_epsilon"] = lambda: self._ladder_epsilon(table)
         return numbers
 
     def _spending(self, table: Table | Fraction) -> float:
         if isinstance(table, Table):
             return least_of_table(table, None, 0.0).upper
         return min(log_upper(table**2), self.epsilon)
-
-    def _ladder_epsilon(self, table: Table | Fraction) -> float | None:
-        if self.rule != "ladder" or not isinstance(table, Table):
-            return None
-        zeros = (0,) * (self.classes - 2)
-        # All records in one class, and one of them moved: this row "ladder" is tight, so the ratio
-        # of both probabilities is the ladder's e^epsilon.
-        moved = sorted((self.records - 1, 1, *zeros), reverse=True)
-        at = moved.index(1) if self.records > 1 else 0
-        all_in_one = np.array((self.records, 0, *zeros))
-        return log_near(Fraction(table.row(np.array(moved))[at], table.row(all_in_one)[1]))
-
-    def compared(self, table: Table | Fraction) -> dict[str, list[Any]]:
-        """Compare a table with the rules at the same epsilon; a dictionary of columns.
-
-        Columns: rule; step: "audited", the largest that passes for these K and C, or
-        "e^(epsilon / 2)"; mean_regret, worst_regret, mean_error and worst_error, under the prior
-        of the setting; spending, the least epsilon of the integer table.
-        """
-        if not isinstance(table, Table):
-            raise ParameterError(
-                f"records is {self.records} and classes {self.classes}; a comparison needs a table "
-                f"of all sorted histograms, listed for at most {verify.SOLVED:,} of them."
-            )
-        label = "optimum" if self.rule == "optimal" else "audited"
-        rivals = [(self.rule, label, table)]
-        root = rational_step(self.epsilon, self.bits)
-        for rule in RULES[1:]:
-            at_root = table_at(rule, self.domain, root, self.bits) if rule in THEOREMS else None
-            if at_root is not None:
-                rivals.append((rule, "e^(epsilon / 2)", at_root))
-            if rule != self.rule:
-                audited = audit_rule(rule, self.records, self.classes, self.epsilon)
-                rivals.append((rule, "audited", audited.table))
-        columns: dict[str, list[Any]] = {
-            "rule": [rule for rule, _, _ in rivals],
-            "step": [step for _, step, _ in rivals],
-        }
-        for loss in LOSSES:
-            for name in ("mean", "worst"):
-                losses = self.losses_of(loss, name == "mean")
-                columns[f"{name}_{loss}"] = [float(losses.value(each)) for _, _, each in rivals]
-        return columns | {"spending": [self._spending(each) for _, _, each in rivals]}
 
     def columns(self, table: Table | Fraction) -> Mapping[str, Sequence[Any]]:
         """Return one line per variable: the counts of all classes, a count, and its probability."""
@@ -432,9 +377,9 @@ class Plurality(ClassSetting):
         return {"gap": list(gaps), "chance": [float(table) ** -gap for gap in gaps]}
 
 
-def rational_step(epsilon: float, bits: int = _STEP_BITS) -> Fraction:
-    """Return the largest s = 1 + n / 2^j with s^2 <= e^epsilon, n of about ``bits`` bits."""
-    exp_epsilon = exp_lower(epsilon, 2 * bits + 128)
-    bits += max(0, math.ceil(1 - math.log2(epsilon)))
+def rational_step(epsilon: float) -> Fraction:
+    """Return the largest s = 1 + n / 2^j with s^2 <= e^epsilon, n of about 32 bits."""
+    exp_epsilon = exp_lower(epsilon, 2 * _STEP_BITS + 128)
+    bits = _STEP_BITS + max(0, math.ceil(1 - math.log2(epsilon)))
     root = math.isqrt((exp_epsilon.numerator << 2 * bits) // exp_epsilon.denominator)
     return Fraction(root, 1 << bits)

@@ -3,13 +3,11 @@
 Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 """
 
-from dpopt.public_prior.mollifier import mollifier_tv, mollify
+from dpopt.public_prior.mollifier import mollify
 from dpopt.public_prior.prior import (
     PublicDistribution,
     draw_own_category,
-    drop_zeros,
     public_distribution,
-    smooth_prior,
 )
 from dpopt.public_prior.utility import (
     DIVERGENCES,
@@ -23,11 +21,8 @@ __all__ = [
     "PublicDistribution",
     "diagonal_bounds",
     "draw_own_category",
-    "drop_zeros",
     "minimax_utility",
-    "mollifier_tv",
     "mollify",
     "point_mass_divergence",
     "public_distribution",
-    "smooth_prior",
 ]

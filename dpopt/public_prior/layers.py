@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,22 +21,6 @@ from dpopt import verify
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
-
-
-class _Layers(NamedTuple):
-    """The layers as floats, categories by ascending mass, each of shape (n,).
-
-    Attributes:
-        base: w / T, T = 2^bits.
-        extra: e / T.
-        share: k / sum(k).
-        rate: the probability that a row splits, over the sum of the shares it is split among.
-    """
-
-    base: Vector
-    extra: Vector
-    share: Vector
-    rate: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,25 +119,6 @@ class LayeredTable:
         remainder, of = self.layers.rests[i]
         return remainder * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
 
-    def column(self, category: int) -> Iterator[int]:
-        """Yield the column of a category: its weight in every row, rows by ascending mass."""
-        j, layers = int(self._rank[category]), self.layers
-        below, above = self._sums[1][j : j + 2]
-        for i in range(self.public.size):
-            split = layers.flat or i < j
-            weight = layers.w[j] if layers.flat or i > j else 0
-            weight += self._mark(i, above) - self._mark(i, below) if split else 0
-            yield weight + (layers.e[i] if i == j else 0)
-
-    def largest_ratio(self) -> tuple[Fraction, int]:
-        """Return an upper bound on the ratio of two entries of a column, and its category."""
-        best, at = (1, 1), 0
-        # With a single row there is no ratio.
-        for j, (_, low, high) in enumerate(self.layers.columns() if self.public.size > 1 else ()):
-            if high * best[1] > best[0] * low:
-                best, at = (high, low), j
-        return Fraction(*best), int(self.public.order[at])
-
     def drawn(self, labels: IntVector, source: Source) -> tuple[IntVector, bool]:
         """Return a category drawn exactly from the row of each label; see `Table.drawn`."""
         size = -(-self.bits // 8)
@@ -179,14 +143,16 @@ class LayeredTable:
     # --- floats, for reading ---
 
     @cached_property
-    def _floats(self) -> _Layers:
+    def _floats(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """The layers, categories by ascending mass, with T = 2^bits: w / T, e / T, k / sum(k).
+
+        Last the probability that a row splits, over the sum of the shares it is split among.
+        """
         layers, unit, total = self.layers, 1 << self.bits, self._sums[1][-1] or 1
-        return _Layers(
-            frozen([w / unit for w in layers.w]),
-            frozen([e / unit for e in layers.e]),
-            frozen([k / total for k in layers.k]),
-            frozen([remainder * total / (of << self.bits) for remainder, of in layers.rests]),
-        )
+        rates = [remainder * total / (of << self.bits) for remainder, of in layers.rests]
+        over = (layers.w, unit), (layers.e, unit), (layers.k, total)
+        base, extra, share = (frozen([n / whole for n in numbers]) for numbers, whole in over)
+        return base, extra, share, frozen(rates)
 
     @cached_property
     def diagonal(self) -> Vector:

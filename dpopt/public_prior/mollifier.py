@@ -148,17 +148,15 @@ class Mollifier(PriorSetting):
         return 4 * len(table)
 
     def _proof_rows(self, table: tuple[int, ...]) -> list[tuple[str, int]]:
-        """Return the rows whose sum is the larger of the two sums of `mollifier_tv`.
+        """Return the rows whose sum is the larger of the two lower bounds on the distance.
 
         Summed over the categories where p is above the box, sum_j z[j] >= sum (p - r) is at least
         the excess of p over the box. Summed over those where p is not below the box, it is at least
         the mass that r must have above p elsewhere.
         """
         del table
-        p, (low, high) = (
-            cast(Vector, self.distribution),
-            _limits(self.labelled.masses, self.epsilon),
-        )
+        low, high = _limits(self.labelled.masses, self.epsilon)
+        p = cast(Vector, self.distribution)
         over, under = np.maximum(0.0, p - high), np.maximum(0.0, low - p)
         if over.sum() >= under.sum():
             categories, limited, side = np.flatnonzero(over), np.flatnonzero(over), "above"
@@ -182,33 +180,29 @@ class Mollifier(PriorSetting):
 
 
 def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a distribution as integer weights over a power of two, within `integer_box`."""
+    """Return a distribution as integer weights over a power of two, within the box.
+
+    With a rational h <= e^(epsilon/2) the box is q / h <= r <= q h, so any two distributions in it
+    have ratios of at most h^2 <= e^epsilon.
+    """
     # Enough bits that the interval of the rarest category has more than 2^40 integers.
     width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
-    bits = _WORD * math.ceil((_WIDTH - width) / _WORD)
-    limits = integer_box(masses, epsilon, bits)
-    total = sum(map(Fraction, pmf.tolist()), Fraction(0))
-    weights = []
-    for value, (low, high) in zip(pmf.tolist(), limits, strict=True):
-        weights.append(min(max(round(Fraction(value) / total * (1 << bits)), low), high))
-    missing = (1 << bits) - sum(weights)
+    total = 1 << _WORD * math.ceil((_WIDTH - width) / _WORD)
+    half, exact = exp_lower(epsilon / 2), [Fraction(mass) for mass in masses.tolist()]
+    unit = total / sum(exact)
+    limits = [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
+    values = [Fraction(value) for value in pmf.tolist()]
+    scale = total / sum(values)
+    weights = [
+        min(max(round(value * scale), low), high)
+        for value, (low, high) in zip(values, limits, strict=True)
+    ]
+    missing = total - sum(weights)
     for index, (low, high) in enumerate(limits):
         change = min(max(missing, low - weights[index]), high - weights[index])
         weights[index] += change
         missing -= change
     return tuple(weights)
-
-
-def integer_box(masses: Vector, epsilon: float, bits: int) -> list[tuple[int, int]]:
-    """Return the least and the largest integer weight over 2^bits of each category in the box.
-
-    With a rational h <= e^(epsilon/2) the box is q / h <= r <= q h, so any two distributions in it
-    have ratios of at most h^2 <= e^epsilon.
-    """
-    half = exp_lower(epsilon / 2)
-    exact = [Fraction(mass) for mass in masses.tolist()]
-    unit = (1 << bits) / sum(exact)
-    return [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
 
 
 def _floats(pmf: Sequence[int]) -> Vector:
@@ -228,7 +222,7 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
 
     argmin KL(p || r) over distributions r with q e^(-epsilon/2) <= r <= q e^(epsilon/2) is
     r(x) = min{max{q(x) e^(-epsilon/2), p(x) / C}, q(x) e^(epsilon/2)} (equation 3), found in
-    O(n log n). The result also attains the least total variation (`mollifier_tv`).
+    O(n log n). The result also attains the least total variation, the value of `Mollifier`.
 
     If the support of p sums to less than 1 even at the upper limit, KL does not determine the
     remaining mass: the categories with p = 0 get it in proportion to q.
@@ -253,39 +247,10 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
     q = public_distribution(public).masses
     p = pmfs_over(pmfs, q.size)
     low, high = _limits(q, epsilon)
-    rows = p.reshape(-1, q.size)
-    projected = np.empty_like(rows)
-    step = max(1, _CHUNK // q.size)
-    for start in range(0, rows.shape[0], step):
-        batch = slice(start, start + step)
-        projected[batch] = _project(rows[batch], q, low, high)
+    rows, step = p.reshape(-1, q.size), max(1, _CHUNK // q.size)
+    batches = [rows[start : start + step] for start in range(0, len(rows), step)]
+    projected = np.concatenate([_project(batch, q, low, high) for batch in batches])
     return frozen(projected.reshape(p.shape))
-
-
-def mollifier_tv(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Vector:
-    """Return the least total variation between each user's distribution and the relative mollifier.
-
-    It is max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}, the value
-    of the program of `Mollifier`. Every distribution within the limits is at least that far from p,
-    and the difference of the two sums can be moved without raising the larger one.
-
-    Args:
-        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
-        pmfs: p, shape (n,) or (users, n).
-        epsilon: above 0, in nats, at most 600.
-
-    Returns:
-        Shape () or (users,), read-only.
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    q = public_distribution(public).masses
-    p = pmfs_over(pmfs, q.size)
-    low, high = _limits(q, epsilon)
-    below = np.maximum(0.0, low - p).sum(axis=-1)
-    above = np.maximum(0.0, p - high).sum(axis=-1)
-    return frozen(np.maximum(below, above))
 
 
 def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
@@ -294,47 +259,41 @@ def _limits(q: Vector, epsilon: float) -> tuple[Vector, Vector]:
 
 
 def _project(p: Matrix, q: Vector, low: Vector, high: Vector) -> Matrix:
-    """Return the projections of distributions, shape (users, n)."""
-    scale, short = _scale(p, low, high)
-    projected = _clipped(p, scale, low, high)
+    """Return the projections of distributions, shape (users, n): p scaled and clipped to sum to 1.
+
+    A category is at its lower limit for scales up to ``first``, at its upper from ``last`` on; the
+    sum is linear in the scale between two of these breakpoints.
+    """
+
+    def clipped(scale: Vector) -> Matrix:
+        # An infinite scale gives the upper limit.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.where(p > 0.0, p * scale[:, None], 0.0)
+        return np.clip(scaled, low, high)
+
+    with np.errstate(over="ignore", divide="ignore"):
+        first, last = low / p, high / p
+    points = np.sort(np.concatenate([first, last], axis=1), axis=1)
+    users, count = np.arange(p.shape[0]), points.shape[1]
+    # Binary search, for all rows at once, for the last breakpoint where the sum is below 1.
+    at = np.full(users.size, -1)
+    for step in (1 << bit for bit in reversed(range(count.bit_length()))):
+        probe = np.minimum(at + step, count - 1)
+        fewer = clipped(points[users, probe]).sum(axis=1) < 1.0
+        at = np.where(fewer & (at + step < count), probe, at)
+    short = at == count - 1
+    scale = np.where(short, np.inf, points[users, np.minimum(at + 1, count - 1)])
+    # Up to the next breakpoint the sum is limited + scale * active: solve for the sum 1.
+    lowest, highest = first >= scale[:, None], last < scale[:, None]
+    active = np.where(lowest | highest, 0.0, p).sum(axis=1)
+    limited = np.where(lowest, low, 0.0).sum(axis=1) + np.where(highest, high, 0.0).sum(axis=1)
+    np.divide(1.0 - limited, active, out=scale, where=~short & (active > 0.0))
+    projected = clipped(scale)
     if np.any(short):
+        # The support cannot hold all mass: the other categories share the rest like q.
         absent = p[short] == 0.0
         remaining = 1.0 - np.where(absent, 0.0, projected[short]).sum(axis=1)
         mass = np.maximum(np.where(absent, q, 0.0).sum(axis=1), np.finfo(float).tiny)
         spread = np.clip(q * (remaining / mass)[:, None], low, high)
         projected[short] = np.where(absent, spread, projected[short])
     return projected
-
-
-def _clipped(p: Matrix, scale: Vector, low: Vector, high: Vector) -> Matrix:
-    """Return p times the scale of its row, clipped to the limits; an infinite scale gives high."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = np.where(p > 0.0, p * scale[:, None], 0.0)
-    return np.clip(scaled, low, high)
-
-
-def _scale(p: Matrix, low: Vector, high: Vector) -> tuple[Vector, npt.NDArray[np.bool_]]:
-    """Return 1/C for each row, and which rows sum to less than 1 for every scale."""
-    # A category is at its lower limit for scales up to ``first``, at its upper from ``last`` on.
-    with np.errstate(over="ignore", divide="ignore"):
-        first, last = low / p, high / p
-    points = np.sort(np.concatenate([first, last], axis=1), axis=1)
-    users = np.arange(p.shape[0])
-    low_index, high_index = np.zeros_like(users), np.full_like(users, points.shape[1])
-    # Binary search, for all rows at once, for the first breakpoint where the sum reaches 1.
-    while np.any(low_index < high_index):
-        middle = np.minimum((low_index + high_index) // 2, points.shape[1] - 1)
-        reached = _clipped(p, points[users, middle], low, high).sum(axis=1) >= 1.0
-        open_rows = low_index < high_index
-        high_index = np.where(open_rows & reached, middle, high_index)
-        low_index = np.where(open_rows & ~reached, middle + 1, low_index)
-    short = low_index == points.shape[1]
-    point = points[users, np.minimum(low_index, points.shape[1] - 1)]
-    # Below that breakpoint the sum is limited + scale * active: solve for the sum 1.
-    lowest, highest = first >= point[:, None], last < point[:, None]
-    active = np.where(lowest | highest, 0.0, p).sum(axis=1)
-    limited = np.where(lowest, low, 0.0).sum(axis=1) + np.where(highest, high, 0.0).sum(axis=1)
-    solvable = ~short & (active > 0.0)
-    scale = np.where(short, np.inf, point)
-    np.divide(1.0 - limited, active, out=scale, where=solvable)
-    return scale, short

@@ -16,6 +16,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
+from dpopt.data.tally import labels_of
 from dpopt.privacy.exponential import rational
 from dpopt.privacy.release import below, below_each, seeded, system
 
@@ -98,8 +99,8 @@ def public_distribution(
         named_zeros = ", ".join(repr(names[int(index)]) for index in zero[:_NAMED])
         more = f" and {zero.size - _NAMED} more" if zero.size > _NAMED else ""
         raise ParameterError(
-            f"public has mass 0 at {named_zeros}{more}; every category needs a mass above 0: drop "
-            "them with drop_zeros(public), or give them mass with smooth_prior(public, weight)."
+            f"public has mass 0 at {named_zeros}{more}; every category needs a mass above 0: leave "
+            "those out that no user has, or mix with the uniform distribution."
         )
     total = float(np.sum(values, dtype=np.longdouble))
     if abs(total - 1.0) > TOLERANCE:
@@ -111,51 +112,6 @@ def public_distribution(
     if abs(total - 1.0) > 2.0**-52:
         values = values / np.sum(values, dtype=np.longdouble)
     return PublicDistribution(names, frozen(values))
-
-
-def drop_zeros(
-    public: npt.ArrayLike, labels: Iterable[Hashable] | None = None
-) -> PublicDistribution:
-    """Return the public distribution over the categories of mass above 0, without the others.
-
-    Categories keep the caller's names, or their old indices as names. Users must not have any of
-    the dropped categories.
-
-    Args:
-        public: shape (n,), at least 0, summing to 1 up to 1e-9.
-        labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
-
-    Raises:
-        ParameterError: as `public_distribution`, or if no mass is above 0.
-    """
-    labels = _index_of(public) if labels is None else labels
-    values = _masses(public)
-    names = _labels(labels, values.size)
-    positive = np.flatnonzero(values > 0)
-    if positive.size == 0:
-        raise ParameterError("public has mass 0 everywhere; at least one must be above 0.")
-    if positive.size == values.size:
-        return public_distribution(values, labels if labels is None else names)
-    return public_distribution(values[positive], [names[int(index)] for index in positive])
-
-
-def smooth_prior(
-    public: npt.ArrayLike, weight: float, labels: Iterable[Hashable] | None = None
-) -> PublicDistribution:
-    """Return (1 - weight) q + weight / n, a public distribution with all masses above 0.
-
-    Args:
-        public: q, shape (n,), at least 0, summing to 1 up to 1e-9.
-        weight: of the uniform distribution, in (0, 1].
-        labels: n distinct names; if None, the index of a pandas column that has one, else 0..n-1.
-
-    Raises:
-        ParameterError: as `public_distribution`, or for a weight out of range.
-    """
-    labels = _index_of(public) if labels is None else labels
-    values = _masses(public)
-    weight = _checks.real("weight", weight, 0.0, 1.0, open_lower=True)
-    return public_distribution((1 - weight) * values + weight / values.size, labels)
 
 
 def distributions(values: npt.ArrayLike, size: int) -> Vector:
@@ -189,31 +145,19 @@ def _masses(public: npt.ArrayLike) -> Vector:
     return values
 
 
-def _labels(labels: Iterable[Hashable] | None, size: int | None) -> Sequence[Hashable]:
-    """Return checked names, ``size`` of them unless it is None; 0..size-1 if there are none."""
-    if labels is None and size is not None:
+def _labels(labels: object, size: int) -> Sequence[Hashable]:
+    """Return checked names, ``size`` of them; 0..size-1 if there are none."""
+    if labels is None:
         return range(size)
-    if isinstance(labels, str):
-        labels = labels.split(",")
-    if isinstance(labels, bytes | set | frozenset) or not isinstance(labels, Iterable):
-        raise ParameterError(
-            f"labels is {_checks.shown(labels)}; it must be a sequence of names, one for each."
-        )
-    axes = getattr(labels, "ndim", 1)
-    if axes != 1:
-        raise ParameterError(f"labels has {axes} axes; it must have one.")
-    names = tuple(name.item() if isinstance(name, np.generic) else name for name in labels)
-    if not all(type(name) in (str, int) for name in names):
-        raise ParameterError("labels holds a name that is neither a text nor an integer.")
-    for name in names:
-        if isinstance(name, str):
-            _checks.printable("labels", name)
-    distinct = len(set(names))
-    size = len(names) if size is None else size
-    if len(names) != size or distinct != size:
-        raise ParameterError(
-            f"labels has {len(names)} names, {distinct} of them distinct; it must have {size}."
-        )
+    names = labels_of(labels.split(",") if isinstance(labels, str) else labels, least=1)
+    if not isinstance(names, range):
+        if not all(type(name) in (str, int) for name in names):
+            raise ParameterError("labels holds a name that is neither a text nor an integer.")
+        for name in names:
+            if isinstance(name, str):
+                _checks.printable("labels", name)
+    if len(names) != size:
+        raise ParameterError(f"labels has {len(names)} names; it must have {size}.")
     return names
 
 
@@ -252,13 +196,11 @@ def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]
 
 def _in_order(counts: Any, labels: Sequence[Hashable]) -> Any:  # noqa: ANN401
     """Return a table or column whose labels are the categories in the order of the categories."""
-    if type(counts).__module__.split(".")[0] not in ("pandas", "polars"):
+    names = getattr(counts, "columns", getattr(counts, "index", None))
+    if type(counts).__module__.split(".")[0] not in ("pandas", "polars") or names is None:
         return counts
-    columns = getattr(counts, "columns", getattr(counts, "index", None))
-    names = [] if columns is None else list(columns)
-    if len(names) != len(labels) or set(names) != set(labels):
-        return counts
-    return counts[list(labels)]
+    same = len(names) == len(labels) and set(names) == set(labels)
+    return counts[list(labels)] if same else counts
 
 
 def _counts(table: npt.NDArray[Any]) -> Counts:
@@ -269,7 +211,6 @@ def _counts(table: npt.NDArray[Any]) -> Counts:
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     if np.any(table < 0):
         raise ParameterError("counts holds a negative number.")
-    # A user's counts are 64-bit integers if their sum is certainly at most this.
     large = table.size and int(table.max()) > (1 << 62) // table.shape[1]
     counts = table.astype(object if large else np.int64)
     if np.any(counts.sum(axis=1) == 0):
@@ -282,11 +223,9 @@ def _as_integers(row: npt.NDArray[np.object_]) -> list[int]:
     if not all(isinstance(value, Rational) and not isinstance(value, bool) for value in row):
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
     exact = [rational("counts", value) for value in row]
-    common = 1
-    for value in exact:
-        common = math.lcm(common, value.denominator)
-        if common.bit_length() > MOST_BITS:
-            raise ParameterError(f"counts have a common denominator beyond 2^{MOST_BITS}.")
+    common = math.lcm(*(value.denominator for value in exact))
+    if common.bit_length() > MOST_BITS:
+        raise ParameterError(f"counts have a common denominator beyond 2^{MOST_BITS}.")
     return [int(value * common) for value in exact]
 
 
@@ -310,9 +249,7 @@ def draw_own_category(
     Raises:
         ParameterError: for another shape or other values.
     """
-    numbered = not isinstance(labels, Iterable)
-    size = _checks.integer("labels", labels, 1, 1_000_000_000) if numbered else 0
-    names = range(size) if numbered else _labels(labels, None)
+    names = labels_of(labels, least=1)
     array = _checks.array("counts", _in_order(counts, names))
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise ParameterError(

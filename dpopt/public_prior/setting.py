@@ -20,7 +20,7 @@ from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.privacy.graph import LARGEST_EPSILON
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.privacy.least import Least
 from dpopt.prob import total_variation
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.public_prior.prior import (
@@ -175,9 +175,8 @@ class KeptPriorSetting(PriorSetting):
 
     def worst(self, table: Any) -> float:  # noqa: ANN401
         """Return 1 - min K_ii, the largest total variation between p and p K over all p."""
-        if isinstance(table, Table):
-            return float(1 - self.diagonal(table).min())
-        return float(1 - table.decided[1])
+        least = self.diagonal(table).min() if isinstance(table, Table) else table.decided[1]
+        return float(1 - least)
 
     def drift(self, table: Any) -> float:  # noqa: ANN401
         """Return an upper bound on the total variation between q K and q."""
@@ -212,6 +211,14 @@ class KeptPriorSetting(PriorSetting):
         # Reading the edges refuses too many categories before n^2 weights are computed.
         _ = self.domain.edges
         return super().dominating(self.written(table))
+
+    def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
+        """Return the least epsilon between any two categories, or the least delta.
+
+        Pairs of categories cover any two users' distributions, since divergences are jointly
+        convex.
+        """
+        return super().spent(self.written(table), epsilon, delta)
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw K_ii against q_i, with the bound of lemma 3 as a line."""
@@ -331,22 +338,6 @@ class PublicPrior(KeptPriorSetting):
     def value(self, table: Any) -> float:  # noqa: ANN401
         """Return the largest total variation between p and p K over all p: 1 - min K_ii."""
         return self.worst(table)
-
-    def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon between any two categories; for a closed form, for delta = 0.
-
-        Neighbours and output are given as indices of categories. Pairs of categories cover any two
-        users' distributions, since divergences are jointly convex. For a closed form the upper end
-        is the largest ratio of the bounds of a column, the lower end that of two entries in it.
-        """
-        if isinstance(table, Table):
-            return super().spent(table, epsilon, delta)
-        require_pure(self.kind, epsilon, delta)
-        ratio, category = table.largest_ratio()
-        column, order = list(table.column(category)), self.labelled.order.tolist()
-        top, bottom = max(column), min(column)
-        ends = order[column.index(top)], order[column.index(bottom)]
-        return least_of_ratio(ratio, ends, (category,), lower=Fraction(top, bottom))
 
     def plain(self, table: Any) -> Json:  # noqa: ANN401
         """Return the integer weights; for a closed form only the bits, which determine them."""

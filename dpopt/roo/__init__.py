@@ -6,25 +6,17 @@ and its conference version (ITW 2025).
 
 from dpopt.data.columns import tally_file
 from dpopt.data.tally import Tally, tally
-from dpopt.roo.accuracy import ExpectedOutput, LowerBound, expected_output, lower_bound
-from dpopt.roo.audit import RooAudit, Witness
-from dpopt.roo.minimum import from_weights
-from dpopt.roo.rules import RULES, journal_is_private, rule_weights
+from dpopt.roo.rules import RULES, RooAudit, Witness, journal_is_private, rule_weights
 from dpopt.roo.setting import CategorySetting, RooSetting
 
 __all__ = [
     "RULES",
     "CategorySetting",
-    "ExpectedOutput",
-    "LowerBound",
     "RooAudit",
     "RooSetting",
     "Tally",
     "Witness",
-    "expected_output",
-    "from_weights",
     "journal_is_private",
-    "lower_bound",
     "rule_weights",
     "tally",
     "tally_file",

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import brentq
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
@@ -188,7 +189,9 @@ class SmoothFloor(CategorySetting):
     def worst_case(self, table: Floor) -> float:
         """Return the largest total variation of K(x) from the empirical pmf, over all data x."""
         counts = SortedHistograms(self.records, self.categories).histograms
-        weights = weights_up_to(table, self.records)[counts]
+        values, low = np.arange(self.records + 1.0), _floats(table)[: self.records + 1]
+        values[: low.size] = low
+        weights = values[counts]
         short = counts / self.records - weights / weights.sum(axis=1, keepdims=True)
         return float(np.maximum(short, 0.0).sum(axis=1).max())
 
@@ -239,13 +242,6 @@ def growth_of(table: Floor) -> float:
 def _floats(table: Floor) -> Vector:
     bits, weights = table
     return np.array([weight / (1 << bits) for weight in weights])
-
-
-def weights_up_to(table: Floor, most: int) -> Vector:
-    """Return w(0), ..., w(most) as floats."""
-    values, low = np.arange(most + 1.0), _floats(table)[: most + 1]
-    values[: low.size] = low
-    return values
 
 
 def _ends(c: int, d: int) -> tuple[str, str]:
@@ -314,13 +310,11 @@ def _largest_growth(setting: SmoothFloor) -> float:
 
     At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
     """
-    excesses: dict[float, float] = {}
 
+    @cache
     def excess(growth: float) -> float:
-        if growth not in excesses:
-            ratio = _worst(setting, _floor_of(growth))[0]
-            excesses[growth] = float((ratio - setting.ratio) / (setting.ratio - 1))
-        return excesses[growth]
+        ratio = _worst(setting, _floor_of(growth))[0]
+        return float((ratio - setting.ratio) / (setting.ratio - 1))
 
     top = math.exp(setting.epsilon) if setting.epsilon > 30 else math.expm1(setting.epsilon)
     unit = _unit_of(top)
@@ -328,13 +322,9 @@ def _largest_growth(setting: SmoothFloor) -> float:
     while excess(low) > 0:
         low, high = low / 2, low
     unit = _unit_of(high)
-    low_moved, step = False, 0
-    while (gap := round((high - low) / unit)) > 1:
-        # Secant step, shifted by one unit towards the end that did not move last, so that both ends
-        # close in; every fourth step bisects.
-        share = 0.5 if step % 4 == 3 else excess(low) / (excess(low) - excess(high))
-        step_units = round(gap * share) + (1 if low_moved else -1)
-        middle = low + min(max(step_units, 1), gap - 1) * unit
-        low_moved, step = excess(middle) <= 0, step + 1
-        low, high = (middle, high) if low_moved else (low, middle)
-    return low
+    units = round((brentq(excess, low, high, xtol=unit) if low < high else low) / unit)
+    while excess(units * unit) > 0:
+        units -= 1
+    while excess((units + 1) * unit) <= 0:
+        units += 1
+    return units * unit

@@ -23,10 +23,16 @@ from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.dominating import DominatingPair, Point
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
-from dpopt.roo.audit import RooAudit, audited, witness_of
-from dpopt.roo.rules import RULES, round_up, rule_weights, trimmed
-from dpopt.roo.setting import UNIT, CategorySetting, RooSetting
-from dpopt.shape import Design, made
+from dpopt.roo.rules import (
+    RULES,
+    RooAudit,
+    audited,
+    round_up,
+    rule_weights,
+    trimmed,
+    witness_of,
+)
+from dpopt.roo.setting import UNIT, CategorySetting
 from dpopt.table.table import BITS
 
 if TYPE_CHECKING:
@@ -321,23 +327,6 @@ class RevealOrObscure(CategorySetting):
 def _audit(setting: RevealOrObscure, table: tuple[int, ...]) -> RooAudit:
     """Return the audit, cached: errors and the report of a design both use it."""
     return audited(setting, table, constant=setting.constant)
-
-
-def from_weights(setting: RooSetting, rule: str, weights: Sequence[int]) -> Design:
-    """Return a rule given as integers over 2^62 as a design, without a certificate if not private.
-
-    Args:
-        setting: n, k and epsilon.
-        rule: one of `RULES`, for the setting of the design; "roo" has a single weight.
-        weights: q_0, q_1, ... over 2^62; all later ones are 0.
-
-    Raises:
-        ParameterError: for weights that are not 1 to M + 1 integers in 0..2^62, one for "roo".
-    """
-    _checks.instance("setting", setting, RooSetting)
-    named: Any = rule
-    rules = RevealOrObscure(setting.records, setting.categories, setting.epsilon, named)
-    return made(rules, rules.checked(weights), strict=False, float_bound=None)
 
 
 def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]:

@@ -1,18 +1,23 @@
-"""Recursions for q_m, the obscuring probability at the smallest count m.
+"""Rules in the smallest count m: recursions for their obscuring probability q_m, and their audit.
 
-Each solves a program of `dpopt.roo.minimum.RevealOrObscure` in closed form.
+Each recursion solves a program of `dpopt.roo.minimum.RevealOrObscure` in closed form: q_m is the
+least number that the rows of `dpopt.verify.moves` with q_m, and with the q before it, allow. It
+runs from the largest m down for two categories, else from 0 up.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
-from dpopt import _checks
-from dpopt._errors import ParameterError
+from dpopt import _checks, verify
+from dpopt._errors import DpoptError, ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
+from dpopt._types import brief
 from dpopt.roo.setting import RooSetting
 from dpopt.table.table import BITS
 
@@ -23,9 +28,6 @@ RULES = ("exact", "roo", "journal", "journal-repaired", "conference")
 _LONGEST = 1_000_000
 # What progress calls the recursion.
 _STAGE = "rule of the smallest count"
-
-Next = Callable[[int, int], int]
-"""Maps m and q_{m-1} over 2^62 to a lower bound of q_m, rounded up; it may be negative."""
 
 
 def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
@@ -44,23 +46,57 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """
     _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
-    first = 1 / (1 + Fraction(setting.records, setting.categories) * (setting.ratio - 1))
+    n, k, last = setting.records, setting.categories, setting.largest_minimum
     if rule == "roo":
-        return (round_up(first),)
-    if rule == "exact" and setting.categories == 2:
-        return _exact_two(setting)
-    first_term, last_term, last = _first_term(setting), _last_term(setting), setting.largest_minimum
+        return (round_up(1 / (1 + Fraction(n, k) * (setting.ratio - 1))),)
+    down, weights = rule == "exact" and k == 2, dict[int, int]()
+    least, free = _Least(setting, weights), first_free(setting)
+    _foresee(setting, 1)
+    # Beyond ``free`` the empirical distribution satisfies all rows.
+    start, end, step = (min(free, last), -1, -1) if down else (0, last + 1, 1)
+    for m in track(range(start, end, step), _STAGE, abs(end - start)):
+        rows = verify.moves(n, k, m, rule)
+        if down:
+            # The rows between m - 1 and m are those of m - 1.
+            rows = [row for row in rows if row[1] == row[3]] + verify.moves(n, k, m + 1, rule)
+        weights[m] = max((least(row, m) for row in rows), default=0)
+        if weights[m] == 0 and m >= free and not down:
+            advance(_STAGE, m, m)
+            break
+        if len(weights) > _LONGEST:
+            _foresee(setting, len(weights))
+    return trimmed([weights[m] for m in sorted(weights)])
 
-    def journal(m: int, before: int) -> int:
-        return max(first_term(m, before), last_term(m, before))
 
-    def repaired(m: int, before: int) -> int:
-        """Require (68) at the last m too, where lemma 2 does not imply it."""
-        last_alone = m == last and setting.records % setting.categories > 0
-        return max(journal(m, before), _least_alone(setting, m) if last_alone else 0)
+class _Least:
+    """The least q_m over 2^62 with f(j, d) <= r f(i, c), rounded up, for rows of `dpopt.verify`.
 
-    following = {"conference": first_term, "journal": journal, "journal-repaired": repaired}
-    return _run(setting, following.get(rule) or _exact(setting), first)
+    Args:
+        setting: n, k and r.
+        known: the q_m over 2^62 that are decided.
+    """
+
+    def __init__(self, setting: RooSetting, known: Mapping[int, int]) -> None:
+        self.n, self.k, self.known = setting.records, setting.categories, known
+        self.over, self.under = setting.ratio.as_integer_ratio()
+
+    def __call__(self, row: verify.Name, m: int) -> int:
+        """Return the least q_m that a row allows; 0 if it bounds it from above, or others only."""
+        # Times k n 2^62: q_j (n - k d) + k d <= r (q_i (n - k c) + k c).
+        _, i, c, j, d = row
+        if (i != m and (self.n >= self.k * d or i not in self.known)) or (
+            j != m and (self.n <= self.k * c or j not in self.known)
+        ):
+            return 0
+        before, after = self.over * (self.n - self.k * c), self.under * (self.n - self.k * d)
+        needed = self.k * (self.under * d - self.over * c) << BITS
+        if i != m:
+            slope, needed = -after, needed - before * self.known[i]
+        elif j != m:
+            slope, needed = before, needed + after * self.known[j]
+        else:
+            slope = before - after
+        return max(0, -(-needed // slope)) if slope > 0 else 0
 
 
 def journal_is_private(setting: RooSetting) -> bool:
@@ -79,10 +115,8 @@ def journal_is_private(setting: RooSetting) -> bool:
     """
     _checks.instance("setting", setting, RooSetting)
     last = setting.largest_minimum
-    if setting.records % setting.categories == 0 or last == 0:
-        return True
-    needed = _least_alone(setting, last)
-    if needed == 0:
+    needed = _Least(setting, {})(("move", last, last, last, last + 1), last)
+    if setting.records % setting.categories == 0 or last == 0 or needed == 0:
         return True
     weights = rule_weights(setting, "journal")
     return (weights[last] if last < len(weights) else 0) >= needed
@@ -93,7 +127,7 @@ def first_free(setting: RooSetting) -> int:
     return math.ceil(1 / (setting.ratio - 1)) if setting.ratio > 1 else setting.records + 1
 
 
-def _foresee(setting: RooSetting, done: int = 1) -> None:
+def _foresee(setting: RooSetting, done: int) -> None:
     """Refuse a recursion that is too long, and announce a long one, before it starts.
 
     Every rule has q_m > 0 where (m + 1) / m > r, which bounds the number of steps from below.
@@ -109,114 +143,6 @@ def _foresee(setting: RooSetting, done: int = 1) -> None:
     expect(_STAGE, steps, 1e5)
 
 
-def _run(setting: RooSetting, following: Next, first: Fraction) -> tuple[int, ...]:
-    """Run a recursion from q_0 until q_m is 0 for good."""
-    weight, free = round_up(first), first_free(setting)
-    weights = [weight]
-    _foresee(setting, 1)
-    for m in track(range(1, setting.largest_minimum + 1), _STAGE):
-        weight = max(0, following(m, weight))
-        if weight == 0 and m >= free:
-            advance(_STAGE, m, m)
-            break
-        weights.append(weight)
-        if len(weights) > _LONGEST:
-            _foresee(setting, len(weights))
-    return trimmed(weights)
-
-
-def _first_term(setting: RooSetting) -> Next:
-    """Return the map from m, q_{m-1} to (u_m q_{m-1} - w_m) / v_m if m < n / k, else to 0.
-
-    Times k n, u_m = n - (m + 1) k, v_m = r (n - m k) and w_m = k (m (r - 1) - 1).
-    """
-    n, k, over, under = _sizes(setting)
-    gain = over - under
-
-    def following(m: int, before: int) -> int:
-        free = n - m * k
-        if free <= 0:
-            return 0
-        w = k * (m * gain - under) << BITS
-        return -((w - (free - k) * under * before) // (over * free))
-
-    return following
-
-
-def _last_term(setting: RooSetting) -> Next:
-    """Return the map from m, q_{m-1} to (v' q_{m-1} + w') / u', for a category with all n records.
-
-    Times -k n, u' = n k + k - n, v' = r n (k - 1) and w' = k - n k (r - 1).
-    """
-    n, k, over, under = _sizes(setting)
-    u, v = (n * k + k - n) * under, over * n * (k - 1)
-    w = (k * under - n * k * (over - under)) << BITS
-    return lambda _, before: -((-v * before - w) // u)
-
-
-def _least_alone(setting: RooSetting, m: int) -> int:
-    """Return the q_m that rows m -> m need: t / (1 + t), t = (k / n) (1 / (r - 1) - m), or 0."""
-    n, k, over, under = _sizes(setting)
-    gain = over - under
-    share = k * (under - m * gain)
-    return -((-share << BITS) // (n * gain + share)) if share > 0 else 0
-
-
-def _exact(setting: RooSetting) -> Next:
-    n, k, over, under = _sizes(setting)
-    gain, least_first = over - under, _first_term(setting)
-
-    def following(m: int, before: int) -> int:
-        bound = least_first(m, before)
-        # The rows m -> m, as in `_least_alone`, inlined for speed: they need 0 for most m.
-        share = k * (under - m * gain)
-        if share > 0 and n > k * m:
-            bound = max(bound, -((-share << BITS) // (n * gain + share)))
-        # A category with the largest count n - (k - 1) m keeps it while the smallest count rises.
-        top = k * (n - (k - 1) * m)
-        if top > n:
-            spread = top - n
-            bound = max(
-                bound, -(((gain * top << BITS) - over * before * spread) // (under * spread))
-            )
-        return bound
-
-    return following
-
-
-def _exact_two(setting: RooSetting) -> tuple[int, ...]:
-    """Return the exact rule for two categories, computed from the largest m down.
-
-    The rarer category has the probability p_m = max(m / n, p_{m+1} / e^epsilon), and
-    q_m = (p_m - m / n) / (1/2 - m / n).
-    """
-    n, _, over, under = _sizes(setting)
-    last = setting.largest_minimum
-    _foresee(setting)
-    start = min(first_free(setting), last)
-    weights = []
-    if start == last and 2 * last < n:
-        # p_M = max(1 / (1 + r), M / n).
-        lifted = (n * under - last * (over + under)) << BITS + 1
-        weights.append(max(0, -(-lifted // ((over + under) * (n - 2 * last)))))
-    else:
-        weights.append(0)
-    # p_{m+1} times 2 n 2^62, from the rounded q_{m+1}, which q_m has to be private against.
-    p = (2 * start << BITS) + weights[0] * (n - 2 * start)
-    for m in track(range(start - 1, -1, -1), _STAGE, start):
-        floor, free = 2 * m << BITS, n - 2 * m
-        weight = max(0, -((floor * over - p * under) // (over * free)))
-        weights.append(weight)
-        p = floor + weight * free
-    weights.reverse()
-    return trimmed(weights)
-
-
-def _sizes(setting: RooSetting) -> tuple[int, int, int, int]:
-    """Return n, k, and the numerator and denominator of r."""
-    return setting.records, setting.categories, setting.ratio.numerator, setting.ratio.denominator
-
-
 def trimmed(weights: list[int]) -> tuple[int, ...]:
     """Return weights without trailing zeros, but with at least one entry."""
     end = len(weights)
@@ -228,3 +154,107 @@ def trimmed(weights: list[int]) -> tuple[int, ...]:
 def round_up(value: Fraction) -> int:
     """Return ceil(2^62 value)."""
     return -((-value.numerator << BITS) // value.denominator)
+
+
+# --- the exact privacy cost of a rule --------------------------------------------------------
+
+Move = tuple[int, int, int, int]
+"""(m, c, m~, c~): the smallest count and a category's count, before and after a record changes."""
+Runs = tuple[tuple[int, int], ...]
+"""(count, number of consecutive categories that have it)."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two neighbouring data sets whose first category has the largest change of probability.
+
+    Attributes:
+        runs: counts of the categories, as (count, number of consecutive categories).
+        neighbour_runs: the same after one record changed.
+        minima: the smallest count of each.
+    """
+
+    runs: Runs
+    neighbour_runs: Runs
+    minima: tuple[int, int]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Counts of all categories."""
+        return tuple(count for count, categories in self.runs for _ in range(categories))
+
+    @property
+    def neighbour(self) -> tuple[int, ...]:
+        """Counts of all categories in the neighbour."""
+        return tuple(count for count, categories in self.neighbour_runs for _ in range(categories))
+
+
+@dataclass(frozen=True)
+class RooAudit:
+    """The exact privacy cost of a rule.
+
+    Attributes:
+        worst_ratio: largest K(y | x') / K(y | x) over all neighbours and categories; None if
+            unbounded.
+        excess_factor: worst_ratio over e^epsilon, as a float; above 1 if the rule is not private.
+        rows: number of inequalities checked; they imply all others.
+        witness: neighbours that attain the worst ratio.
+    """
+
+    worst_ratio: Fraction | None
+    excess_factor: float
+    rows: int
+    witness: Witness
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:
+    """Return the largest probability ratio of a rule over all neighbours, exactly."""
+    numerator, denominator, worst, rows = 0, 1, (0, 0, 0, 0), 0
+    n, k = setting.records, setting.categories
+    for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):
+        rows += 1
+        if after * denominator > numerator * before:
+            numerator, denominator, worst = after, before, (move[0], move[1], move[2], move[3])
+    ratio = Fraction(numerator, denominator) if denominator else None
+    return RooAudit(
+        worst_ratio=ratio,
+        excess_factor=float("inf") if ratio is None else float(ratio / setting.ratio),
+        rows=rows,
+        witness=witness_of(setting, worst),
+    )
+
+
+def witness_of(setting: RooSetting, move: Move) -> Witness:
+    """Return neighbouring data sets that realise a move, found by trying small counts."""
+    minimum, _, new_minimum, new_count = move
+    for runs in _data_sets(setting, move):
+        counts = [count for count, _ in runs]
+        # Move one record from run ``loss`` to run ``gain``, both of a single category.
+        for gain, loss in product(range(len(runs)), repeat=2):
+            after = list(counts)
+            after[gain] += 1
+            after[loss] -= 1
+            single = runs[gain][1] == runs[loss][1] == 1 and gain != loss
+            if single and after[0] == new_count and min(after) == new_minimum:
+                changed = tuple((new, n) for new, (_, n) in zip(after, runs, strict=True))
+                return Witness(runs, changed, (minimum, new_minimum))
+    raise DpoptError(f"no neighbouring data sets realise {move}.")
+
+
+def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
+    """Yield data sets with smallest count m whose first category has the move's count."""
+    n, k, (m, first, *_) = setting.records, setting.categories, move
+    special = min(max(k - 2, 0), 2)
+    fillers = k - 2 - special
+    # Up to two categories have counts of their own, others share one, the last has what remains.
+    for values in product(range(m, m + 3), repeat=special):
+        for base in range(m, m + 2):
+            remaining = n - first - sum(values) - base * fillers
+            runs = [(first, 1), *((value, 1) for value in values)]
+            runs += [(base, fillers)] if fillers else []
+            runs.append((remaining, 1))
+            if min(count for count, _ in runs) == m:
+                yield tuple(runs)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import dpopt
 from dpopt import NotPrivateError, majority
+from dpopt.majority.objectives import margins_at
 from experiments import drawing, style
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import (
@@ -399,7 +400,7 @@ def _sampled(
     prior = majority.parse_prior(config.prior)
     means = []
     for _ in range(config.repeats):
-        margins = majority.sampled_margins(config.voters, prior, rng, config.draws)
+        margins = margins_at(prior.sample((config.draws, config.voters), rng))
         means.append(np.abs(margins @ noise.T).mean(axis=0))
     return {key: [float(m[i]) for m in means] for i, key in enumerate(designs)}
 

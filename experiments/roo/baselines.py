@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import roo
+from dpopt.roo.minimum import RevealOrObscure
 from dpopt.roo.rules import round_up
-from dpopt.shape import Design
+from dpopt.shape import Design, made
 from experiments import drawing
 
 
@@ -37,10 +38,10 @@ def subrr(records: int, categories: int, epsilon: float) -> Design:
         categories: k.
         epsilon: of the category.
     """
-    setting = roo.RooSetting(records, categories, epsilon)
+    setting = RevealOrObscure(records, categories, epsilon, "roo")
     n, k = setting.records, setting.categories
     response = max(Fraction(1), n * Fraction(setting.epsilon))
-    return roo.from_weights(setting, "roo", (round_up(k / (response + k - 1)),))
+    return made(setting, (round_up(k / (response + k - 1)),), float_bound=None)
 
 
 @dataclass(frozen=True)

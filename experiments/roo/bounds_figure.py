@@ -14,6 +14,7 @@ from dpopt.shape import Design
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Positive, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.accuracy import expected_output, lower_bound
 from experiments.roo.baselines import smooth_floor, two_level
 from experiments.roo.published import (
     ds_roo_binomial_bound,
@@ -120,7 +121,7 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "exact": value,
         "categories_at_gamma": low,
         "smooth_floor": smooth and smooth_floor_binomial_bound(smooth, gamma),
-        "lower": roo.lower_bound(setting).value,
+        "lower": lower_bound(setting).value,
     }
 
 
@@ -128,7 +129,7 @@ def _worst(sampler: Design, least: float) -> tuple[float, int]:
     """Return the largest exact value over P with some categories at gamma, the others equal."""
     k = sampler.setting.categories
     values = {
-        low: roo.expected_output(sampler, two_level(k, least, low)).total_variation
+        low: expected_output(sampler, two_level(k, least, low)).total_variation
         for low in sorted({1, k // 2, max(1, k - 2), k - 1})
     }
     low = max(values, key=values.__getitem__)

@@ -17,6 +17,7 @@ from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Positive
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.accuracy import expected_output
 from experiments.roo.baselines import violates
 from experiments.roo.published import laplace_bound, roo_bound
 from experiments.verdicts import judged, not_comparable, short
@@ -85,7 +86,7 @@ def run(config: Config) -> Outcome:
     """Compute the output distribution, and the accuracy for each epsilon."""
     p = config.distribution
     outputs = {
-        rule: roo.expected_output(
+        rule: expected_output(
             dpopt.design(
                 dpopt.RevealOrObscure(config.records, config.categories, config.epsilon, rule)
             ),
@@ -116,7 +117,7 @@ def _record(config: Config, epsilon: float) -> dict[str, Cell]:
         for rule in ("exact", "roo", "conference")
     }
     values = {
-        rule: roo.expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
+        rule: expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
     }
     return {
         "epsilon": epsilon,

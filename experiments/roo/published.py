@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 import dpopt
-from dpopt import ParameterError, roo
+from dpopt import ParameterError
 from dpopt.roo import RooSetting
 from dpopt.shape import Design
+from experiments.roo.accuracy import lower_bound
 
 METHODS = ("laplace", "subrr", "roo")
 _MOST_RECORDS = 10**15
@@ -223,7 +224,7 @@ def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int
     alpha = accuracy
 
     def enough(n: int) -> bool:
-        return roo.lower_bound(RooSetting(n, categories, epsilon)).value <= alpha
+        return lower_bound(RooSetting(n, categories, epsilon)).value <= alpha
 
     low, high = 0, 1
     while not enough(high):

@@ -15,6 +15,7 @@ from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.accuracy import expected_output, lower_bound
 from experiments.roo.baselines import two_level
 from experiments.roo.published import (
     METHODS,
@@ -96,8 +97,8 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "m_0_50": best.minimum,
         "first_zero_q": len(journal.q),
         "binomial": ds_roo_binomial_bound(exact, gamma),
-        "exact": roo.expected_output(exact, two_level(k, gamma, k - 1)).total_variation,
-        "lower": roo.lower_bound(setting).value,
+        "exact": expected_output(exact, two_level(k, gamma, k - 1)).total_variation,
+        "lower": lower_bound(setting).value,
     }
 
 

@@ -19,6 +19,7 @@ from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo.accuracy import lower_bound
 from experiments.roo.baselines import (
     DataSets,
     LaplaceProjection,
@@ -107,7 +108,7 @@ def _records(
     bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="mean"))
     attained = float(distances(worst, data).max())
     mean = float(data.weights @ distances(bayes, data))
-    lower = roo.lower_bound(worst.setting).value
+    lower = lower_bound(worst.setting).value
     rows += [
         _row("optimum", attained, mean),
         _row("optimum-bound", worst.bound, bayes.bound),

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from dpopt import NotPrivateError
-from dpopt.ballots import audit_rule, exponential, permute_and_flip
+from dpopt.ballots import audit_rule
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, certify_table, rounded
 from dpopt.table.least import least_of_table
 from experiments.ensembles.ladder import ladder
+from tests.ballots.pmfs import exponential, permute_and_flip
 
 Weights = Callable[[tuple[int, ...]], Sequence[Fraction | int]]
 RULES = {"ladder": ladder, "permute-and-flip": permute_and_flip, "exponential": exponential}
@@ -56,23 +57,23 @@ def test_what_a_table_spends_is_the_largest_over_all_ordered_histograms(
 def test_an_audited_table_is_the_rule_and_private(
     rule: str, voters: int, classes: int, epsilon: float
 ) -> None:
-    made = audit_rule(rule, voters, classes, epsilon)  # pyright: ignore[reportArgumentType]
-    assert certify_table(made.table, Guarantee(epsilon)).slack >= 0
+    step, table = audit_rule(rule, voters, classes, epsilon)  # pyright: ignore[reportArgumentType]
+    assert certify_table(table, Guarantee(epsilon)).slack >= 0
     for state in list(SortedHistograms(voters, classes).listed())[:40]:
-        weights = made.table.row(np.array(state))
-        for share, weight in zip(RULES[rule](state, made.step), weights, strict=True):
-            relative = Fraction(weight, made.table.total) / share - 1
+        weights = table.row(np.array(state))
+        for share, weight in zip(RULES[rule](state, step), weights, strict=True):
+            relative = Fraction(weight, table.total) / share - 1
             assert abs(relative) < Fraction(epsilon) / (1 << 58)
     # Nothing is left to take: where the spent epsilon is short of epsilon, it is by the search.
-    assert least_of_table(made.table, None, 0.0).upper == pytest.approx(epsilon, rel=1e-9)
+    assert least_of_table(table, None, 0.0).upper == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("voters", "classes"), [(1, 300), (2, 300), (2, 1000)])
 def test_permute_and_flip_over_many_classes(voters: int, classes: int) -> None:
     """Of one class with all ballots: with q = s^-K, int_0^1 (1 - q t)^(C - 1) dt."""
-    made = audit_rule("permute-and-flip", voters, classes, 1.0)
-    q, table = made.step**-voters, made.table
+    step, table = audit_rule("permute-and-flip", voters, classes, 1.0)
+    q = step**-voters
     exact = (1 - (1 - q) ** classes) / (classes * q)
     assert abs(Fraction(table.weights[0], table.total) / exact - 1) < Fraction(1, 1 << 58)
     others = (1 - exact) / (classes - 1)
@@ -82,7 +83,7 @@ def test_permute_and_flip_over_many_classes(voters: int, classes: int) -> None:
 
 def test_calibrated_steps_are_at_least_the_proved_ones() -> None:
     for rule in ("permute-and-flip", "exponential"):
-        step = audit_rule(rule, 10, 3, 0.5).step
+        step = audit_rule(rule, 10, 3, 0.5)[0]
         assert math.log(step) > 0.25
 
 
@@ -113,14 +114,14 @@ FAILURES = [
 def test_the_ladder_fails_from_seven_classes_on(
     classes: int, voters: int, epsilon: float, excess: float
 ) -> None:
-    made = audit_rule("ladder", voters, classes, epsilon)
-    assert math.log(made.step) < epsilon * (1 - excess / 2)
+    step, _ = audit_rule("ladder", voters, classes, epsilon)
+    assert math.log(step) < epsilon * (1 - excess / 2)
 
 
 def test_a_ladder_that_is_no_distribution_is_lowered() -> None:
     # In fractions: with fifty classes and a small r the top is left less than nothing.
     step = exp_lower(0.1)
     assert min(ladder((6, 1, *[0] * 48), step)) < 0
-    made = audit_rule("ladder", 7, 50, 0.1)
+    _, table = audit_rule("ladder", 7, 50, 0.1)
     # Its top is a small difference, which floats search a little less finely.
-    assert least_of_table(made.table, None, 0.0).upper == pytest.approx(0.1, rel=1e-6)
+    assert least_of_table(table, None, 0.0).upper == pytest.approx(0.1, rel=1e-6)

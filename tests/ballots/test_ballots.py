@@ -10,8 +10,9 @@ from math import factorial
 import numpy as np
 import pytest
 
-from dpopt.ballots import VotePrior, exponential, permute_and_flip
+from dpopt.ballots import VotePrior
 from dpopt.table import SortedHistograms
+from tests.ballots.pmfs import exponential, permute_and_flip
 
 
 def flipped(counts: tuple[int, ...], step: Fraction) -> list[Fraction]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt.ballots import audit_rule, exponential, permute_and_flip
+from dpopt.ballots import audit_rule
 from dpopt.privacy import Guarantee
 from experiments.catalogue import named
 from experiments.ensembles import images, plain, pmfs, private
@@ -20,6 +20,7 @@ from experiments.ensembles.teachers import plain as teach
 from experiments.majority.pate.votes import SHIPPED, load_votes
 from experiments.majority.renyi import gaussian_delta
 from experiments.registry import Outcome
+from tests.ballots.pmfs import exponential, permute_and_flip
 from tests.experiments.comparing import ran
 
 pytestmark = pytest.mark.slow
@@ -91,9 +92,9 @@ def test_a_calibrated_rule_is_the_one_audited_in_integers(epsilon: float) -> Non
         ("exponential", rules.exponential),
     ):
         share, parameter = rules.calibrated(rule, epsilon)
-        audited = audit_rule(name, 12, 10, epsilon)  # pyright: ignore[reportArgumentType]
-        assert parameter == pytest.approx(float(audited.step), rel=1e-7)
-        assert share == pytest.approx(audited.table.probabilities, abs=1e-7)
+        step, table = audit_rule(name, 12, 10, epsilon)  # pyright: ignore[reportArgumentType]
+        assert parameter == pytest.approx(float(step), rel=1e-7)
+        assert share == pytest.approx(table.probabilities, abs=1e-7)
         assert epsilon * (1 - 1e-8) <= rules.spent(share) <= epsilon * (1 + 1e-13)
 
 

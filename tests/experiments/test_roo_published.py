@@ -14,6 +14,7 @@ from scipy.stats import binom
 import dpopt
 from dpopt import ParameterError, roo
 from experiments.roo import published
+from experiments.roo.accuracy import lower_bound
 from tests.oracles import compositions
 from tests.roo.brute import chance, obscuring
 
@@ -101,9 +102,9 @@ def test_ds_roo_records_are_where_the_bound_crosses(gamma: float, rule: Any) -> 
 def test_lower_bound_records() -> None:
     for alpha, k, epsilon in [(0.1, 3, 1.0), (0.01, 10, 0.1), (0.4, 2, 0.01)]:
         n = published.lower_bound_records(alpha, k, epsilon)
-        assert roo.lower_bound(roo.RooSetting(n, k, epsilon)).value <= alpha
+        assert lower_bound(roo.RooSetting(n, k, epsilon)).value <= alpha
         if n > 1:
-            assert roo.lower_bound(roo.RooSetting(n - 1, k, epsilon)).value > alpha
+            assert lower_bound(roo.RooSetting(n - 1, k, epsilon)).value > alpha
         assert n <= published.records_needed("roo", alpha, k, epsilon)
     with pytest.raises(ParameterError, match="more than 1e15"):
         published.lower_bound_records(1e-10, 1000, 1e-6)

@@ -37,8 +37,6 @@ def test_counts_follow_their_index() -> None:
 def test_priors_follow_their_index() -> None:
     masses = pd.Series({"x": 0.5, "y": 0.3, "z": 0.2})
     assert public_prior.public_distribution(masses).labels == ("x", "y", "z")
-    assert public_prior.smooth_prior(masses, 0.1).labels == ("x", "y", "z")
-    assert public_prior.drop_zeros(pd.Series({"x": 0.5, "y": 0.0, "z": 0.5})).labels == ("x", "z")
     assert list(public_prior.public_distribution(masses.reset_index(drop=True)).labels) == [
         0,
         1,

@@ -29,10 +29,9 @@ from dpopt.majority import (
     expected_error_weights,
     parse_prior,
     sampled_error,
-    sampled_margins,
     surrogate_weights,
 )
-from dpopt.majority.objectives import expected_error
+from dpopt.majority.objectives import expected_error, margins_at
 from dpopt.majority.priors import RecordedPrior
 from dpopt.prob import poisson_binomial_pmf
 from tests.majority.brute import fold
@@ -274,7 +273,7 @@ def test_the_linear_error_is_a_lower_bound_and_exact_on_one_side(prior: Prior) -
     ids=str,
 )
 def test_surrogate_weights_are_the_mean_over_draws(prior: Prior) -> None:
-    margins = sampled_margins(5, prior, np.random.default_rng(1), 100_000)
+    margins = margins_at(prior.sample((100_000, 5), np.random.default_rng(1)))
     spread = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
     values = surrogate_weights(5, prior).values
     assert np.all(np.abs(margins.mean(axis=0) - values) < 5 * spread)

@@ -9,12 +9,12 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpopt.ballots import permute_and_flip
 from dpopt.multiclass.rules import vote_ratio_below
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.table import SortedHistograms
 from experiments.ensembles.ladder import ladder
 from experiments.ensembles.sampled import spent
+from tests.ballots.pmfs import permute_and_flip
 from tests.multiclass.pairs import corners
 
 ZERO = Fraction(0)

@@ -133,6 +133,7 @@ def check(design: Any) -> None:
     low, _ = exp_enclosed(setting.epsilon)
     sticks, _ = spent(table, low)
     assert max(sticks) <= Fraction(setting.delta)
+    assert design.bound is not None
     assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
 
 
@@ -228,6 +229,7 @@ def test_hard_ends(given: Any) -> None:
     design = dpopt.design(setting)
     low, _ = exp_enclosed(setting.epsilon)
     assert within_delta(design.table, low, Fraction(setting.delta))
+    assert design.bound is not None
     assert -1e-12 <= design.value / design.bound - 1 <= 1e-8
     most = max(spent(design.table, low)[0])
     assert within_delta(design.table, low, most)
@@ -242,6 +244,7 @@ def test_up_to_sensitivity_100(place: int) -> None:
     setting = settings_to_100(300)[place]
     design = dpopt.design(setting)
     assert within_delta(design.table, exp_enclosed(setting.epsilon)[0], Fraction(setting.delta))
+    assert design.bound is not None
     assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
 
 
@@ -251,6 +254,7 @@ def test_other_solvers(backend: str) -> None:
     setting = Noise(3, 1.0, 1e-3)
     found, own = dpopt.design(setting, backend=backend), dpopt.design(setting)
     assert found.value == pytest.approx(own.value, rel=1e-6)
+    assert found.bound is not None
     assert found.bound <= own.value * (1 + 1e-9)
     assert found.bound == pytest.approx(own.value, rel=1e-6)
     with pytest.raises(ParameterError, match="written out up to 200,000. Leave out backend"):

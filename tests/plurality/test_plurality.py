@@ -20,6 +20,7 @@ from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.shape import Design
 from experiments.ensembles.ladder import ladder
+from tests.ballots.pmfs import exponential, permute_and_flip
 from tests.cli.running import Capture, run
 from tests.oracles import compositions, neighbours
 
@@ -196,19 +197,12 @@ def test_measured_rules(
     assert found.bound is None
 
 
-def test_rules_at_half_of_epsilon() -> None:
+def test_audited_rules_are_better_than_at_half_of_epsilon() -> None:
     best = designed(20, 3, 0.5)
-    table = best.setting.compared(best.table)
-    rows = {
-        (rule, step): mean
-        for rule, step, mean in zip(table["rule"], table["step"], table["mean_regret"], strict=True)
-    }
-    assert rows["permute-and-flip", "e^(epsilon / 2)"] == pytest.approx(0.781611491497, abs=1e-11)
-    assert rows["exponential", "e^(epsilon / 2)"] == pytest.approx(1.195295672192, abs=1e-11)
-    assert rows["permute-and-flip", "audited"] < rows["permute-and-flip", "e^(epsilon / 2)"]
-    assert rows["optimal", "optimum"] == pytest.approx(min(table["mean_regret"]), abs=1e-13)
-    assert max(table["spending"]) <= 0.5
-    assert all(len(column) == len(table["rule"]) for column in table.values())
+    for rule, at_half in (("permute-and-flip", 0.781611491497), ("exponential", 1.195295672192)):
+        found = designed(20, 3, 0.5, rule=rule)
+        assert best.mean_regret < found.mean_regret < at_half
+        assert found.spending <= 0.5
 
 
 def test_the_ladder_of_two_classes_is_geometric() -> None:
@@ -234,20 +228,6 @@ def test_the_ladder_releases_its_own_fractions() -> None:
         weights = found.setting.output_weights(found.table, Counts(counts))
         shares = [weight / sum(weights) for weight in weights]
         assert shares == pytest.approx([float(share) for share in exact], rel=1e-13)
-
-
-def test_the_ladder_tells_where_its_ratio_was_lowered() -> None:
-    whole = designed(20, 10, 1.0, rule="ladder")
-    assert whole.ladder_epsilon == pytest.approx(1.0, rel=1e-12)
-    lowered = designed(20, 10, 0.1, rule="ladder")
-    assert lowered.ladder_epsilon is not None
-    # 3.4e-1 of epsilon is spent too much at the worst K; here some 8 percent are taken off.
-    assert 0.07 < lowered.ladder_epsilon < 0.099
-    assert lowered.spending == pytest.approx(0.1, rel=1e-6)
-    assert designed(20, 3, 0.5).ladder_epsilon is None
-    for records in (1, 2):
-        small = designed(records, 3, 0.5, rule="ladder")
-        assert small.ladder_epsilon == pytest.approx(0.5, rel=1e-12)
 
 
 # Privacy
@@ -325,8 +305,6 @@ def test_rules_need_no_list_of_histograms(rule: Any) -> None:
         found.setting.judge(exact + Fraction(1, 1 << 33))
     with pytest.raises(ParameterError):
         found.setting.read(["3", "4"])
-    with pytest.raises(ParameterError, match="listed|at most"):
-        found.setting.compared(found.table)
 
 
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
@@ -347,8 +325,8 @@ def test_draws_by_steps_follow_the_distribution(rule: str) -> None:
     setting = Plurality(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
     found = dpopt.design(setting)
     counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
-    weights = setting.output_weights(found.table, Counts(counts))
-    pmf = np.array([weight / sum(weights) for weight in weights])
+    exact = permute_and_flip if rule == "permute-and-flip" else exponential
+    pmf = np.array(exact(counts, found.table), dtype=float)
     many = Counts(np.tile(counts, (4000, 1)))
     draws = found.simulate(many, np.random.default_rng(7))
     seen = np.bincount(draws, minlength=12) / 4000

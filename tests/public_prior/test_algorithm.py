@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 import dpopt
 from dpopt import Design, ParameterError
 from dpopt.public_prior import (
-    drop_zeros,
     public_distribution,
-    smooth_prior,
 )
 from tests.public_prior.closed_forms import algorithm_one
 
@@ -157,19 +155,6 @@ def test_nearly_normalised_priors_are_divided_by_their_sum() -> None:
     prior = public_distribution([0.25, 0.75 + 5e-10])
     assert math.fsum(prior.masses) == pytest.approx(1.0, abs=1e-16)
     assert not prior.masses.flags.writeable
-
-
-def test_zeros_are_dropped_or_smoothed() -> None:
-    dropped = drop_zeros([0.5, 0.0, 0.5], ["a", "b", "c"])
-    assert dropped.labels == ("a", "c")
-    assert list(drop_zeros([0.5, 0.0, 0.5]).labels) == [0, 2]
-    assert list(drop_zeros([0.5, 0.5]).labels) == [0, 1]
-    smoothed = smooth_prior([1.0, 0.0], 0.2)
-    assert smoothed.masses == pytest.approx([0.9, 0.1])
-    with pytest.raises(ParameterError, match="mass 0 everywhere"):
-        drop_zeros([0.0, 0.0])
-    with pytest.raises(ParameterError, match="weight is 0"):
-        smooth_prior([1.0, 0.0], 0.0)
 
 
 def test_ties_are_treated_alike() -> None:

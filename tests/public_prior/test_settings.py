@@ -16,8 +16,9 @@ from scipy.stats import chisquare
 
 from dpopt import Mollifier, NotPrivateError, ParameterError, Population, PublicPrior, load
 from dpopt.privacy import exp_lower
-from dpopt.public_prior import mollifier_tv, mollify
+from dpopt.public_prior import mollify
 from dpopt.shape import design, made
+from experiments.public_prior.common import mollifier_tv
 from tests.public_prior.closed_forms import priors
 
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]

@@ -73,7 +73,6 @@ BY_TYPE: Makers = {
     "Majority": lambda: dpopt.Majority(3, 0.1, 1.0),
     "Voters": lambda: dpopt.Majority(3, 0.1, 1.0),
     "RooSetting": lambda: roo.RooSetting(5, 2, 1.0),
-    "Design": sampler,
     "SamplingHistogram": sampling,
     "AnonymousMechanism": sampling,
     "Prior": majority.UniformPrior,
@@ -87,8 +86,8 @@ BY_TYPE: Makers = {
 
 BY_NAME: Makers = {
     "a": lambda: 1.0,
-    **{name: lambda: 0.1 for name in ("delta", "weight")},
-    **{name: lambda: [0.5, 0.5] for name in ("distribution", "p", "weights")},
+    "delta": lambda: 0.1,
+    **{name: lambda: [0.5, 0.5] for name in ("p", "weights")},
     "categories": lambda: 2,
     **{name: lambda: 3 for name in ("cuts", "drawn", "folds", "voters")},
     "labels": lambda: ["a", "b"],
@@ -107,7 +106,6 @@ BY_NAME: Makers = {
     "histogram": lambda: [2, 2],
     "kept": lambda: 0.5,
     "lowest": lambda: 0,
-    "public": lambda: PRIOR,
     "matrix": lambda: [[1.0, 2.0]],
     "path": lambda: "missing.csv",
     "population": lambda: 9,
@@ -144,9 +142,7 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.assess": {"repair": lambda: True},
     "majority.double_subsampling": {"voters": lambda: 5, "allowance": lambda: 2},
     "majority.subsampling": {"voters": lambda: 5},
-    "roo.from_weights": {"weights": lambda: sampler().table},
     "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
-    "public_prior.drop_zeros": {"public": lambda: [0.5, 0.0, 0.5]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
         for room in ("kernel", "privacy")

@@ -6,10 +6,12 @@ import math
 import random
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
-from dpopt import Guarantee, Majority, NotPrivateError, roo
+from dpopt import Guarantee, Majority, NotPrivateError, RevealOrObscure, roo
+from dpopt.shape import made
 from tests.majority.brute import at_the_limit, judged, table
 from tests.oracles import exponential
 from tests.robustness.hostile import more
@@ -105,14 +107,15 @@ def test_rules_of_the_smallest_count() -> None:
         categories = rng.choice([2, 2, 3, 4])
         records = rng.randint(1, {2: 12, 3: 8, 4: 6}[categories])
         epsilon = rng.choice([0.05, 0.3, math.log(2), 1.0, 2.5])
-        setting = roo.RooSetting(records, categories, epsilon)
-        rule = rng.choice(["exact", "exact", "journal", "journal-repaired", "conference", "roo"])
+        rules: Any = ["exact", "exact", "journal", "journal-repaired", "conference", "roo"]
+        rule = rng.choice(rules)
+        setting = RevealOrObscure(records, categories, epsilon, rule)
         weights = list(roo.rule_weights(setting, rule))
         for _ in range(rng.randint(0, 2)):
             place = rng.randrange(len(weights))
             step = rng.choice([-1, 1, -2, 2, -(1 << 40), 1 << 40, -weights[place]])
             weights[place] = min(UNIT, max(0, weights[place] + step))
-        sampler = roo.from_weights(setting, rule, tuple(weights))
+        sampler = made(setting, tuple(weights), strict=False, float_bound=None)
         r = exponential(Fraction(epsilon))
         # The rule "roo" has one q for all smallest counts.
         q = [Fraction(weight, UNIT) for weight in weights] * (records + 1 if rule == "roo" else 1)

@@ -51,14 +51,13 @@ READERS: dict[str, Callable[[Path], object]] = {
     "integer rows": lambda path: _rows("input", str(path), int, "integers"),
     "load": dpopt.load,
     "csv": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", ["a", "b"]),
-    "csv of integers": lambda path: roo.tally_file(path.with_suffix(".csv"), "x", 5),
     "parquet": lambda path: roo.tally_file(path.with_suffix(".parquet"), "x", ["a", "b"]),
 }
 
 
 @pytest.fixture(params=READERS)
 def reader(request: pytest.FixtureRequest) -> str:
-    if request.param in ("csv", "csv of integers", "parquet"):
+    if request.param in ("csv", "parquet"):
         pytest.importorskip("polars")
     return request.param
 

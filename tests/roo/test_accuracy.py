@@ -14,8 +14,7 @@ from scipy.stats import binom
 
 import dpopt
 from dpopt import roo
-from dpopt.roo import accuracy
-from experiments.roo import published
+from experiments.roo import accuracy, published
 from tests.oracles import compositions
 from tests.roo.brute import chance, lower_bound, obscuring
 

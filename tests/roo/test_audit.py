@@ -13,8 +13,9 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, roo, verify
-from dpopt.roo.audit import audited, witness_of
+from dpopt.roo.rules import audited, witness_of
 from dpopt.roo.setting import UNIT
+from dpopt.shape import made
 from tests.oracles import neighbours
 from tests.roo.brute import Rule, transitions
 
@@ -79,7 +80,7 @@ def test_random_settings_are_audited_like_all_neighbours(seed: int) -> None:
     # Weights of no rule at all, too few of them as well.
     many = int(rng.integers(1, n // k + 2))
     weights = tuple(int(w) for w in rng.integers(0, UNIT, many, endpoint=True))
-    given = roo.from_weights(roo.RooSetting(n, k, epsilon), "exact", weights)
+    given = made(dpopt.RevealOrObscure(n, k, epsilon), weights, strict=False, float_bound=None)
     worst = check(given.setting, weights, constant=False).worst_ratio
     assert given.private == (worst is not None and worst <= verify.exp(epsilon)[0])
     assert given.bound is None

@@ -28,18 +28,9 @@ def written(folder: Path, values: Any, ending: str = "parquet", name: str = "cat
 
 
 COLUMNS: list[tuple[list[Any], Any, Any]] = [
-    ([3, 0, 3, 1], None, 4),
-    ([3, 0, 3, 1], pl.UInt8, (3, 2, 1, 0)),
-    ([3, 0, 3, 1], pl.UInt64, range(4)),
-    ([3, 0, 3, 1], pl.Float32, range(4)),
-    ([3, 0, 3, 1], pl.Float64, (0, 1, 2.5, 3)),
-    ([-4, 2, 2], pl.Int8, range(-4, 4, 2)),
-    ([1, 2], pl.Int8, (2, 1, 300, 2**70, 1.5)),
-    ([0.5, 2.0, 0.5], None, (0.5, 2)),
     (["b", "", "b", "01"], None, ("01", "b", "", "1")),
     (["b", "a", "b"], pl.Categorical, ("a", "b")),
     (["b", "a", "b"], pl.Enum(["a", "b", "c"]), ("b", "c", "a")),
-    ([True, False, True], None, (True, False)),
 ]
 
 
@@ -54,36 +45,33 @@ def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None
     assert not found.counts.flags.writeable
 
 
-def test_csv_text_is_read_as_the_labels_are(tmp_path: Path) -> None:
-    for text, labels, expected in [
-        ("x\n3\n0\n3\n", 4, [1, 0, 0, 2]),
-        ("x\n01\n1\n+1\n", (0, 1), [0, 3]),
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
         ("x\n01\n1\n1\n", ("1", "01"), [2, 1]),
-        ("x\n1\n2.50\n", (2.5, 1), [1, 1]),
-        ("x\n1.0\n1\n", (1.0, 2.0), [2, 0]),
-        ("x\ntrue\nFalse\nTRUE\n", (True, False), [2, 1]),
         ('x\n"a,b"\na\n"a,b"\n', ("a", "a,b"), [1, 2]),
         ("y,x\n6174,a\n,b\n", ("b", "a"), [1, 1]),
         ("x\n", ("b", "a"), [0, 0]),
-    ]:
-        path = tmp_path / "records.CSV"
-        path.write_text(text, encoding="utf-8")
-        assert tally_file(str(path), "x", labels).counts.tolist() == expected
+    ],
+)
+def test_csv_text_is_read_as_the_labels_are(
+    tmp_path: Path, text: str, labels: Any, expected: list[int]
+) -> None:
+    path = tmp_path / "records.CSV"
+    path.write_text(text, encoding="utf-8")
+    assert tally_file(str(path), "x", labels).counts.tolist() == expected
 
 
 CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
 
 
-def test_csv_fields_outside_are_refused_and_not_shown(tmp_path: Path) -> None:
-    for field in CSV_OUTSIDE:
-        for labels in [(0, 1), 2, ("0", "1"), (0.5, 1.0, 0), (True, False)]:
-            if (field, labels) == ("true", (True, False)):
-                field = "t"
-            path = tmp_path / "records.csv"
-            path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
-            with pytest.raises(ParameterError, match="none of the labels") as caught:
-                tally_file(path, "x", labels)
-            assert_hidden(caught.value)
+@pytest.mark.parametrize("field", CSV_OUTSIDE)
+def test_csv_fields_outside_are_refused_and_not_shown(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "records.csv"
+    path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="none of the labels") as caught:
+        tally_file(path, "x", ("0", "1"))
+    assert_hidden(caught.value)
 
 
 def assert_hidden(error: BaseException) -> None:
@@ -96,15 +84,8 @@ def assert_hidden(error: BaseException) -> None:
 @pytest.mark.parametrize(
     ("values", "labels"),
     [
-        ([0, 6174], 2),
-        ([0, None], 2),
-        ([0.0, 0.5], 2),
-        ([0.0, float("nan")], 2),
-        ([0.0, 0.6174], (0, 1.0)),
         (["a", "6174"], ("a", "b")),
         (["a", None], ("a", "b")),
-        ([True, None], (True, False)),
-        ([float(2**53)], (2**53 + 1, 3)),
     ],
 )
 def test_parquet_records_outside_are_refused_and_not_shown(
@@ -116,24 +97,34 @@ def test_parquet_records_outside_are_refused_and_not_shown(
 
 
 def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
-    path = written(tmp_path, [1, 0]).rename(tmp_path / "a[1]*.parquet")
-    assert tally_file(path, "category", 2).counts.tolist() == [1, 1]
+    path = written(tmp_path, ["b", "a"]).rename(tmp_path / "a[1]*.parquet")
+    assert tally_file(path, "category", ["a", "b"]).counts.tolist() == [1, 1]
 
 
-def test_garbage_is_one_sentence(tmp_path: Path) -> None:
-    for name, content in [
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
         ("x.parquet", b""),
         ("x.parquet", b"PAR1" + bytes(range(256)) + b"6174PAR1"),
         ("x.csv", b""),
         ("x.csv", b"x,y\n1,\xff\xfe6174\n\xff,1\n"),
         ("x.csv", b"x\n1,6174,3\n"),
         ("x.csv", b'x,y\n"6174\n1,2\n'),
-    ]:
-        path = tmp_path / name
-        path.write_bytes(content)
-        with pytest.raises(ParameterError) as caught:
-            tally_file(path, "x", 2)
-        assert_hidden(caught.value)
+    ],
+)
+def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ParameterError) as caught:
+        tally_file(path, "x", ["0", "1"])
+    assert_hidden(caught.value)
+
+
+def test_numbers_are_no_text(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="labels must hold only text"):
+        tally_file(written(tmp_path, ["1"]), "category", [1, 2])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]
+    with pytest.raises(ParameterError, match="it holds Int64, no text"):
+        tally_file(written(tmp_path, [1, 2]), "category", ["1", "2"])
 
 
 @pytest.mark.nightly
@@ -141,14 +132,14 @@ def test_garbage_is_one_sentence(tmp_path: Path) -> None:
 def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
     rows, labels = 16_000_000, 1000
     values = np.random.default_rng(3).integers(0, labels, rows)
-    path = written(tmp_path, values)
+    path = written(tmp_path, pl.Series(values).cast(pl.String))
     expected = np.bincount(values, minlength=labels).tolist()
     script = (
         "import json, resource, sys, polars\n"
         "from dpopt.data.columns import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
-        f"found = tally_file(sys.argv[1], 'category', {labels})\n"
+        f"found = tally_file(sys.argv[1], 'category', map(str, range({labels})))\n"
         "print(json.dumps([found.counts.tolist(), used() - before]))\n"
     )
     counts, grown = json.loads(run(script, str(path)))

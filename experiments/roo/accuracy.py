@@ -18,10 +18,10 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
-from dpopt.prob.minimum_distribution import MinimumDistribution
 from dpopt.roo.minimum import RevealOrObscure
 from dpopt.roo.setting import RooSetting, checked_pmf
 from dpopt.shape import Design
+from experiments.roo.minimum_distribution import MinimumDistribution
 
 # Largest n and k of an exact expectation of a rule in the smallest count.
 _LARGEST_RECORDS, _MOST_CATEGORIES = 10**7, 10**5
