@@ -202,7 +202,7 @@ def judged(*effort: str) -> Experiment:
         return figure
 
     said = Comparison("claim", "ours", "agrees", "exact", "rule")
-    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (), (said,), "nothing", generated=True)
+    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (said,), "nothing", generated=True)
     return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
 
 
