@@ -142,7 +142,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "files": (
         (JUDGE, f"{PROOFS}verify_says.py", f"{PROOFS}forged.py", f"{PROOFS}hostile.py"),
-        "ReadObject.__init__ ReadObject.names_read ReadObject.unread read check design not_below "
+        "ReadObject.names_read ReadObject.unread read check design not_below "
         "require_no_proof optimum main",
     ),
 }

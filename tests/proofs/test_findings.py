@@ -120,6 +120,8 @@ def test_a_design_that_is_not_private_is_refused(tmp_path: Path) -> None:
         (["a = 1/0"], "a < 1"),
         (["a = 0.5"], "a < 1"),
         (["a = lambda: 1"], "a < 1"),
+        (["a = sum(i for i in range(9) if i < 3)"], "a < 4"),
+        (["a = sum(1 for (i, j) in [[1, 2]])"], "a < 2"),
         (["a = " + "(" * 900], "a < 1"),
         (["a = 2*range(9)"], "len(a) < 1"),
         ([], "1"),
@@ -250,6 +252,31 @@ def test_what_numbers_of_an_enclosure_differ_in_is_undecided(text: str) -> None:
         return
     with pytest.raises(verify.Refused):
         formulas.sides(formulas.parsed(text), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "equal"),
+    [
+        *(("x == 5", False), ("0 == x", False), ("2 == 2", True), ("2 == 3", False)),
+        *(("x == z", None), ("z == x", None), ("x == 2", None), ("w == 2", None)),
+    ],
+)
+def test_two_numbers_are_equal_only_if_both_are_known(text: str, equal: bool | None) -> None:
+    values = {"x": (1, 2), "z": (2, 3), "w": (Fraction(2), Fraction(2))}
+    formulas = verify.Formulas([], values)
+    if equal is not None:
+        assert formulas.sides(formulas.parsed(text), {})[0] is equal
+        return
+    with pytest.raises(verify.Refused, match="too close"):
+        formulas.sides(formulas.parsed(text), {})
+
+
+@pytest.mark.parametrize("name", ["darrm-composition-of-queries", "roo-lemma-2"])
+def test_a_true_finding_is_accepted(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert decided(ALL[name].to_dict(), tmp_path) == 0
+    assert "false: " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("seed", range(20))
