@@ -546,6 +546,17 @@ def test_a_proof_holds_for_all_that_e_epsilon_may_be(tmp_path: Path) -> None:
         verify.workload(setting, table, (low, 2 * high), proof)
 
 
+def test_patterns_are_tried_at_no_less_than_e_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting, table, proof = of_setting(SETTINGS[0], tmp_path)
+    tried: list[Fraction] = []
+    monkeypatch.setattr(verify, "at_most_at_all_patterns", lambda *data: tried.append(data[-1]))
+    high = Fraction(19, 7)
+    verify.workload(setting, table, (high, high), proof)
+    assert high < tried[0] < high + Fraction(1, 2**60)
+
+
 @pytest.mark.parametrize(
     ("weights", "total", "private"),
     # e^epsilon is 2.718...: 2718 / 1000 is below it, 2719 / 1000 above.

@@ -122,6 +122,7 @@ def test_a_design_that_is_not_private_is_refused(tmp_path: Path) -> None:
         (["a = lambda: 1"], "a < 1"),
         (["a = sum(i for i in range(9) if i < 3)"], "a < 4"),
         (["a = sum(1 for (i, j) in [[1, 2]])"], "a < 2"),
+        (["a = sum([1, 2], 3)"], "a < 4"),
         (["a = " + "(" * 900], "a < 1"),
         (["a = 2*range(9)"], "len(a) < 1"),
         ([], "1"),
@@ -230,11 +231,18 @@ def test_the_audit_of_a_design_is_refused_as_not_private(
         ("sum([x, y, 1])", (1, 6)),
         ("[x, y][1]", (-1, 3)),
         ("7/2", Fraction(7, 2)),
+        ("sum(3)", 3),
     ],
 )
 def test_an_enclosure_holds_all_results(text: str, ends: Any) -> None:
     formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
     assert formulas.value(formulas.parsed(text), {}) == ends
+
+
+def test_an_exponential_holds_those_of_both_ends() -> None:
+    formulas = verify.Formulas([], {"x": (1, 2)})
+    low, high = formulas.value(formulas.parsed("exp(x)"), {})
+    assert (float(low), float(high)) == pytest.approx((math.e, math.e**2), rel=1e-14)
 
 
 @pytest.mark.parametrize("text", ["1/y", "x/y", "1/(y - y)", "1/0"])
@@ -259,10 +267,11 @@ def test_what_numbers_of_an_enclosure_differ_in_is_undecided(text: str) -> None:
     [
         *(("x == 5", False), ("0 == x", False), ("2 == 2", True), ("2 == 3", False)),
         *(("x == z", None), ("z == x", None), ("x == 2", None), ("w == 2", None)),
+        *(("x == u", None), ("u == x", None)),
     ],
 )
 def test_two_numbers_are_equal_only_if_both_are_known(text: str, equal: bool | None) -> None:
-    values = {"x": (1, 2), "z": (2, 3), "w": (Fraction(2), Fraction(2))}
+    values = {"x": (1, 2), "z": (2, 3), "w": (Fraction(2), Fraction(2)), "u": (0, 3)}
     formulas = verify.Formulas([], values)
     if equal is not None:
         assert formulas.sides(formulas.parsed(text), {})[0] is equal
