@@ -131,6 +131,20 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean "
         "noise_loss noise noise_rows",
     ),
+    "workloads": (
+        ("tests/local/test_workload.py", f"{PROOFS}settings.py", f"{PROOFS}hostile.py"),
+        "gram_matrix times inverse second_moments workload at_most_at_all_patterns",
+    ),
+    "findings": (
+        (f"{PROOFS}findings.py", f"{PROOFS}closed_forms.py", f"{PROOFS}hostile.py"),
+        "Formulas.__init__ Formulas.parsed Formulas.count Formulas.listed Formulas.applied "
+        "Formulas.kept Formulas.call Formulas.sides Formulas.value digits finding",
+    ),
+    "files": (
+        (JUDGE, f"{PROOFS}verify_says.py", f"{PROOFS}forged.py", f"{PROOFS}hostile.py"),
+        "ReadObject.names_read ReadObject.unread read check design not_below "
+        "require_no_proof optimum main",
+    ),
 }
 
 GUARDED: dict[str, dict[str, tuple[str, ...]]] = {

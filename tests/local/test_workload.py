@@ -451,3 +451,152 @@ def test_the_checker_refuses_what_is_no_setting(name: str, value: object, tmp_pa
     x.write_text(json.dumps(whole), encoding="utf-8")
     assert verify.main([str(x)]) == 2
     assert verify.main([str(x), str(proof)]) == 2
+
+
+def of_setting(setting: Workload, folder: Path) -> tuple[Any, Any, Any]:
+    """Setting, table and proof as the files have them."""
+    x, proof = saved(folder, setting)
+    body = json.loads(x.read_text(encoding="utf-8"))["body"]
+    return body["setting"], body["table"], json.loads(proof.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("n", [2, 4, 8])
+@pytest.mark.parametrize("queries", ["histogram", "prefix", "range", "marginals"])
+def test_the_checker_knows_the_queries_by_name(queries: str, n: int) -> None:
+    """Written out as the rows that each name stands for."""
+    bits = n.bit_length() - 1
+    rows = {
+        "histogram": [[u == v for u in range(n)] for v in range(n)],
+        "prefix": [[u <= v for u in range(n)] for v in range(n)],
+        "range": [[a <= u <= b for u in range(n)] for a in range(n) for b in range(a, n)],
+        "marginals": [
+            [u & attributes == pattern for u in range(n)]
+            for attributes in range(1 << bits)
+            for pattern in range(n)
+            if pattern & attributes == pattern
+        ],
+    }
+    w = np.array(rows[queries], dtype=int)
+    assert np.array_equal(np.array(verify.gram_matrix({"queries": queries}, n), int), w.T @ w)
+    listed = verify.gram_matrix({"queries": w.tolist()}, n)
+    assert np.array_equal(np.array(listed, int), w.T @ w)
+
+
+@pytest.mark.parametrize(("queries", "n"), [("suffix", 4), ("marginals", 6)])
+def test_the_checker_refuses_unknown_queries(queries: str, n: int) -> None:
+    with pytest.raises(verify.Malformed, match="workload is"):
+        verify.gram_matrix({"queries": queries}, n)
+
+
+@pytest.mark.parametrize("rank", [2, 5])
+def test_the_checkers_inverse(rank: int) -> None:
+    """In fractions; of a singular matrix, that of the block of the first independent rows."""
+    half = np.random.default_rng(rank).integers(-3, 4, (5, rank))
+    half[0], half[1] = 0, 0
+    half[0, 0], half[1, :2] = 1, 1
+    a = (half @ half.T).tolist()
+    r, d = verify.inverse(a)
+    kept = [i for i in range(5) if any(r[i])]
+    assert len(kept) == rank
+    for i in kept:
+        for k in kept:
+            assert sum(r[i][j] * a[j][k] for j in kept) == d * (i == k)
+        assert all(r[i][j] == 0 for j in range(5) if j not in kept)
+
+
+def test_the_checker_needs_a_decoder_of_the_queries(tmp_path: Path) -> None:
+    """One output tells nothing apart: only queries that are the same for all can be answered."""
+    setting, table, _ = of_setting(SETTINGS[0], tmp_path)
+    table["weights"] = [[table["total"]] for _ in table["weights"]]
+    with pytest.raises(verify.Refused, match="do not tell all categories apart"):
+        verify.workload(setting, table, None, None)
+    setting["queries"] = [[1, 1, 1, 1]]
+    assert verify.workload(setting, table, None, None).point[("t",)] == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("setting", SETTINGS[2:4], ids=repr)
+def test_the_checkers_value_is_the_variance(setting: Workload, tmp_path: Path) -> None:
+    """From the decoder W M^-1 in floats; its sum of squares for each category, less W's own."""
+    design = dpopt.design(setting)
+    read, table, proof = of_setting(setting, tmp_path)
+    q, w = np.array(table["weights"], float).T / float(table["total"]), setting.matrix
+    p = np.array(proof["prior"] if setting.objective == "worst-case" else setting.weights)
+    p = p / p.sum()
+    shares = q / (q @ p)[:, None]
+    decoder = w @ np.linalg.inv(q.T @ shares) @ shares.T
+    variances = (decoder**2).sum(axis=0) @ q - (w**2).sum(axis=0)
+    value = variances.max() if setting.objective == "worst-case" else variances @ p
+    program = verify.workload(read, table, None, proof)
+    assert float(program.point[("t",)]) == pytest.approx(value, rel=1e-9)
+    assert design.value == pytest.approx(value, rel=1e-9)
+
+
+def test_a_proof_holds_for_all_that_e_epsilon_may_be(tmp_path: Path) -> None:
+    """The multipliers pay for the patterns of the largest e^epsilon, and there for no more."""
+    setting, table, proof = of_setting(SETTINGS[0], tmp_path)
+    low, high = verify.exp(verify.number(setting["epsilon"]))
+    program = verify.workload(setting, table, (low, high), proof)
+    row, box = program.row(("tangent",)), program.boxes[("t",)]
+    assert (row.terms, row.limit) == ({("t",): -1}, -box[0])
+    assert 0 < box[0] <= program.value < box[1]
+    unproved = verify.workload(setting, table, None, {"prior": None})
+    assert unproved.boxes[("t",)][0] == 0
+    assert unproved.value == program.value
+    with pytest.raises(verify.Refused, match="do not pay for a pattern"):
+        verify.workload(setting, table, (low, 2 * high), proof)
+
+
+def test_patterns_are_tried_at_no_less_than_e_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting, table, proof = of_setting(SETTINGS[0], tmp_path)
+    tried: list[Fraction] = []
+    monkeypatch.setattr(verify, "at_most_at_all_patterns", lambda *data: tried.append(data[-1]))
+    high = Fraction(19, 7)
+    verify.workload(setting, table, (high, high), proof)
+    assert high < tried[0] < high + Fraction(1, 2**60)
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "private"),
+    # e^epsilon is 2.718...: 2718 / 1000 is below it, 2719 / 1000 above.
+    [
+        ([[2718, 1000], [1000, 2718]], 3718, True),
+        ([[2719, 1000], [1000, 2719]], 3719, False),
+        ([[3718, 2719], [2719, 3718]], 6437, True),
+        ([[2718, 2719, 0], [1000, 1000, 3437]], 5437, False),
+    ],
+)
+def test_the_checker_compares_all_pairs(
+    weights: list[list[int]], total: int, private: bool
+) -> None:
+    setting = {"categories": 2, "queries": "histogram", "epsilon": 1, "prior": None}
+    table = {"weights": weights, "total": total}
+    program = verify.workload({**setting, "objective": "mean"}, table, None, None)
+    assert program.private is not None
+    if private:
+        assert program.private().slack >= 0
+    else:
+        with pytest.raises(verify.Refused):
+            program.private()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_multipliers_are_tried_on_every_pattern(seed: int) -> None:
+    """They may just pay for the costliest pattern, and not miss it by the least."""
+    rng, n, ratio = np.random.default_rng(seed), 4, Fraction(5, 2)
+    half = rng.integers(-3, 4, (n, 2))
+    b = [[Fraction(int(value), 7) for value in line] for line in half @ half.T]
+    p = [Fraction(int(w)) for w in rng.integers(1, 6, n)]
+    p = [w / sum(p) for w in p]
+    shape = [Fraction(int(w), 3) for w in rng.integers(1, 9, n)]
+    needed = max(
+        sum(s[u] * b[u][v] * s[v] for u in range(n) for v in range(n))
+        / (sum(a * c for a, c in zip(shape, s, strict=True)))
+        / (sum(a * c for a, c in zip(p, s, strict=True)))
+        for s in product([Fraction(1), ratio], repeat=n)
+    )
+    verify.at_most_at_all_patterns(b, [needed * a for a in shape], p, ratio)
+    less = needed * (1 - Fraction(1, 10**9))
+    with pytest.raises(verify.Refused):
+        verify.at_most_at_all_patterns(b, [less * a for a in shape], p, ratio)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -11,6 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import mpmath
+import numpy as np
 import pytest
 
 import dpopt
@@ -115,6 +118,9 @@ def test_what_is_no_formula_is_malformed(tmp_path: Path) -> None:
         (["a = 1/0"], "a < 1"),
         (["a = 0.5"], "a < 1"),
         (["a = lambda: 1"], "a < 1"),
+        (["a = sum(i for i in range(9) if i < 3)"], "a < 4"),
+        (["a = sum(1 for (i, j) in [[1, 2]])"], "a < 2"),
+        (["a = sum([1, 2], 3)"], "a < 4"),
         (["a = " + "(" * 900], "a < 1"),
         (["a = 2*range(9)"], "len(a) < 1"),
         ([], "1"),
@@ -203,3 +209,97 @@ def test_the_audit_of_a_design_is_refused_as_not_private(
     majority.assess(setting, [1, 1, 1, 1]).save(path, even_if_not_private=True)
     assert verify.main([str(path)]) == 4
     assert "not private" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("x + y", (0, 5)),
+        ("x - y", (-2, 3)),
+        ("y - x", (-3, 2)),
+        ("x*y", (-2, 6)),
+        ("y*y", (-3, 9)),  # of two numbers in y, which need not be the same
+        ("y/x", (-1, 3)),
+        ("-x", (-2, -1)),
+        ("x**-2", (Fraction(1, 4), 1)),
+        ("max(x, y)", (1, 3)),
+        ("min(x, y)", (-1, 2)),
+        ("sum([x, y, 1])", (1, 6)),
+        ("[x, y][1]", (-1, 3)),
+        ("7/2", Fraction(7, 2)),
+        ("sum(3)", 3),
+    ],
+)
+def test_an_enclosure_holds_all_results(text: str, ends: Any) -> None:
+    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
+    assert formulas.value(formulas.parsed(text), {}) == ends
+
+
+def test_an_exponential_holds_those_of_both_ends() -> None:
+    formulas = verify.Formulas([], {"x": (1, 2)})
+    low, high = formulas.value(formulas.parsed("exp(x)"), {})
+    assert (float(low), float(high)) == pytest.approx((math.e, math.e**2), rel=1e-14)
+
+
+@pytest.mark.parametrize("text", ["1/y", "x/y", "1/(y - y)", "1/0"])
+def test_what_may_be_zero_is_no_divisor(text: str) -> None:
+    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
+    with pytest.raises(ZeroDivisionError):
+        formulas.value(formulas.parsed(text), {})
+
+
+@pytest.mark.parametrize("text", ["y < 1", "y <= 3", "y == 1", "x == x", "x > y", "y // 2 < 1"])
+def test_what_numbers_of_an_enclosure_differ_in_is_undecided(text: str) -> None:
+    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
+    if text == "y <= 3":
+        assert formulas.sides(formulas.parsed(text), {})[0]
+        return
+    with pytest.raises(verify.Refused):
+        formulas.sides(formulas.parsed(text), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "equal"),
+    [
+        *(("x == 5", False), ("0 == x", False), ("2 == 2", True), ("2 == 3", False)),
+        *(("x == z", None), ("z == x", None), ("x == 2", None), ("w == 2", None)),
+        *(("x == u", None), ("u == x", None)),
+    ],
+)
+def test_two_numbers_are_equal_only_if_both_are_known(text: str, equal: bool | None) -> None:
+    values = {"x": (1, 2), "z": (2, 3), "w": (Fraction(2), Fraction(2)), "u": (0, 3)}
+    formulas = verify.Formulas([], values)
+    if equal is not None:
+        assert formulas.sides(formulas.parsed(text), {})[0] is equal
+        return
+    with pytest.raises(verify.Refused, match="too close"):
+        formulas.sides(formulas.parsed(text), {})
+
+
+@pytest.mark.parametrize("name", ["darrm-composition-of-queries", "roo-lemma-2"])
+def test_a_true_finding_is_accepted(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert decided(ALL[name].to_dict(), tmp_path) == 0
+    assert "false: " in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_random_formula_encloses_its_value(seed: int) -> None:
+    """At 150 digits of another library."""
+    rng = np.random.default_rng(seed)
+
+    def term(depth: int) -> str:
+        if depth == 0:
+            return f"exp({rng.integers(-9, 10)}/{rng.integers(1, 9)})"
+        return f"({term(depth - 1)} {rng.choice([*'+-*/'])} {term(depth - 1)})"
+
+    text = term(3)
+    formulas = verify.Formulas([], {})
+    low, high = formulas.value(formulas.parsed(text), {})
+    with mpmath.workdps(150):
+        names = {"exp": mpmath.exp}
+        exact = eval(re.sub(r"(\d+)", r"mpmath.mpf(\1)", text), {"mpmath": mpmath, **names})
+        assert mpmath.mpf(low.numerator) / low.denominator <= exact
+        assert exact <= mpmath.mpf(high.numerator) / high.denominator
+        assert 0 < high - low < Fraction(1, 2**50) * max(abs(low), 1)
