@@ -99,6 +99,10 @@ def _design(name: str, voters: int, epsilon: float = 0.1, allowance: float = 1) 
     return {part: body[part] for part in ("kind", "setting", "table")}
 
 
+def _frozen(part: Any) -> Any:
+    return tuple(part) if isinstance(part, list) else part
+
+
 @cache
 def refutations() -> tuple[Refutation, ...]:
     """Return all of them, in the order of the papers' names."""
@@ -107,9 +111,7 @@ def refutations() -> tuple[Refutation, ...]:
     listed: list[Refutation] = []
     for one in known["refutation"]:
         formulas = tuple(f for part in one["formulas"] for f in blocks.get(part, [part]))
-        fields: dict[str, Any] = {
-            key: tuple(part) if isinstance(part, list) else part for key, part in one.items()
-        }
+        fields = {key: _frozen(part) for key, part in one.items()}
         listed.append(Refutation(**fields | {"formulas": formulas}))
     return tuple(listed)
 
