@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,10 +99,6 @@ def _design(name: str, voters: int, epsilon: float = 0.1, allowance: float = 1) 
     return {part: body[part] for part in ("kind", "setting", "table")}
 
 
-def _frozen(part: Any) -> Any:
-    return tuple(part) if isinstance(part, list) else part
-
-
 @cache
 def refutations() -> tuple[Refutation, ...]:
     """Return all of them, in the order of the papers' names."""
@@ -111,8 +107,8 @@ def refutations() -> tuple[Refutation, ...]:
     listed: list[Refutation] = []
     for one in known["refutation"]:
         formulas = tuple(f for part in one["formulas"] for f in blocks.get(part, [part]))
-        fields = {key: _frozen(part) for key, part in one.items()}
-        listed.append(Refutation(**fields | {"formulas": formulas}))
+        lists = {key: tuple(part) for key, part in one.items() if isinstance(part, list)}
+        listed.append(replace(Refutation(**one), **lists | {"formulas": formulas}))
     return tuple(listed)
 
 

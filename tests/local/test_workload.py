@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -590,10 +591,12 @@ def test_the_multipliers_are_tried_on_every_pattern(seed: int) -> None:
     p = [Fraction(int(w)) for w in rng.integers(1, 6, n)]
     p = [w / sum(p) for w in p]
     shape = [Fraction(int(w), 3) for w in rng.integers(1, 9, n)]
+
+    def dot(a: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:
+        return sum((x * y for x, y in zip(a, c, strict=True)), Fraction(0))
+
     needed = max(
-        sum(s[u] * b[u][v] * s[v] for u in range(n) for v in range(n))
-        / (sum(a * c for a, c in zip(shape, s, strict=True)))
-        / (sum(a * c for a, c in zip(p, s, strict=True)))
+        dot(s, [dot(line, s) for line in b]) / dot(shape, s) / dot(p, s)
         for s in product([Fraction(1), ratio], repeat=n)
     )
     verify.at_most_at_all_patterns(b, [needed * a for a in shape], p, ratio)
