@@ -483,10 +483,13 @@ def test_the_checker_knows_the_queries_by_name(queries: str, n: int) -> None:
     assert np.array_equal(np.array(listed, int), w.T @ w)
 
 
-@pytest.mark.parametrize(("queries", "n"), [("suffix", 4), ("marginals", 6)])
-def test_the_checker_refuses_unknown_queries(queries: str, n: int) -> None:
-    with pytest.raises(verify.Malformed, match="workload is"):
-        verify.gram_matrix({"queries": queries}, n)
+def test_the_checker_refuses_unknown_queries(tmp_path: Path) -> None:
+    with pytest.raises(verify.Malformed, match="marginals are of a power of 2"):
+        verify.gram_matrix({"queries": "marginals"}, 6)
+    setting, _, _ = of_setting(SETTINGS[0], tmp_path)
+    verify.allowed("workload", setting)
+    with pytest.raises(verify.Malformed, match="queries is suffix"):
+        verify.allowed("workload", setting | {"queries": "suffix"})
 
 
 @pytest.mark.parametrize("rank", [2, 5])
