@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "reveal-or-obscure": (
         "dpopt.roo.minimum",
-        "A uniform record's category, or with probability q_m a uniform category (DS-ROO)",
+        "The category of a random record, or with probability q_m a uniformly random one (DS-ROO)",
     ),
     "smooth-floor": (
         "dpopt.roo.floor",

@@ -855,7 +855,8 @@ def design(
 ) -> Design:
     """Return the best mechanism of a setting, proved private.
 
-    If a paper's published rule is not private, its design has no certificate and releases nothing.
+    There is one exception: a paper's published rule that is not private is returned too, so that it
+    can be inspected; its design has ``private`` False and no certificate, and releases nothing.
 
     Args:
         setting: an object of a class such as `dpopt.Majority` (`dpopt.kinds` lists all), or of a
@@ -863,14 +864,15 @@ def design(
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
         stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the
-            program's objective; 0 solves to optimality. The design is repaired, proved
-            private and bounded like any other; its `status` is then ``"gap"``, and its `gap` says
-            how far value and bound are apart. A closed form has nothing to stop.
+            program's objective; 0 solves to optimality. The solution is mixed with a strictly
+            private one until it is private (see `dpopt.certify`), proved and bounded like any
+            other; its `status` is then ``"gap"``, and its `gap` says how far value and bound are
+            apart. A closed form has nothing to stop.
 
     Raises:
         ParameterError: if it is no setting, or its program is too large to write out.
         InfeasibleError: if the program has no solution.
-        NotPrivateError: if privacy cannot be proved.
+        NotPrivateError: if privacy cannot be proved, unless the rule is a published one.
         SolverError: if the solver found no answer.
 
     Example:

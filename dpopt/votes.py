@@ -262,7 +262,7 @@ def vote(
     """Return private labels for a batch of queries, drawn with the system's randomness.
 
     Nothing is drawn before the mechanism is certified and the whole batch is known to be
-    affordable. What the labels spend together, and why, says `Spending`. For experiments a design
+    affordable. `Spending` explains what the labels spend together. For experiments a design
     has `simulate`, with a seed, which is not private.
 
     Args:
@@ -270,16 +270,19 @@ def vote(
         votes: in 0..C-1, shape (queries, K) or (K,): an array, nested lists, or a frame.
         counts: of a `Plurality`, instead of votes how many each class has, shape (queries,
             C) or (C,).
-        trained_once: see `Spending`; there is no safe default for private voters.
+        trained_once: True if the voters are models that were trained once and answer every query,
+            False if they draw new noise for each; required for private voters, see `Spending`.
         voters_per_record: how many voters a change of the data can reach, see `Spending`.
-        slack: the delta' of theorem 2.3 of the DaRRM paper, in (0, 1).
+        slack: the delta that advanced composition may add (delta' in theorem 2.3 of the DaRRM
+            paper), in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
         budget: what they and this batch may spend together; no limit if None.
 
     Raises:
         ParameterError: for votes or counts of another shape or other values, a parameter out of
             range, or a batch beyond the budget; it says how many queries are affordable. A refusal
-            for a vote's value is not covered by the guarantee: make a class of each vote before.
+            of a vote's value tells something about the data and is not private: map all votes to
+            0..C-1 before.
         NotPrivateError: if the design has no certificate.
 
     Example:

@@ -100,9 +100,10 @@ def certify(
 
     A table K holds Pr[output y | input x] at K[x, y]. A solver satisfies the rows of its program,
     privacy among them, only up to a tolerance. Given an epsilon, `certify` mixes the table with a
-    strictly private one, by the least share that makes every row true of integer weights, and
-    proves these private in exact arithmetic; releases are drawn from them. The design's ``moved``
-    is the largest total variation by which a row was moved. For a table far from private the result
+    strictly private one, with the least share at which the mixture, rounded to integer weights,
+    satisfies every constraint, and proves these weights private in exact arithmetic; releases are
+    drawn from them. The design's ``moved`` is the largest total variation between an input's
+    distribution in the table and in the design. For a table far from private the result
     need not be the nearest private one: write the distance as the objective of a `dpopt.Problem`,
     and certify that.
 
@@ -114,9 +115,9 @@ def certify(
     - ``certify(gamma, setting=Majority(...))`` turns a solver's answer for another mechanism (gamma
       for a majority, q_m for a sampler, ...) into a design of that mechanism.
     - ``certify(design)`` returns the least epsilon that the integers of a design satisfy; of a
-      published rule it may be above the promised one. With delta = 0 it is available for every
-      mechanism but mollifiers; with a delta above 0 for tables over inputs and noise, and for
-      majorities with up to 4,000,000 choices of corners; a least delta for tables and noise.
+      published rule it may be above the promised one. The least epsilon at delta = 0 is
+      available for all mechanisms but mollifiers; at a delta above 0 for kernels, noise, and
+      majorities with up to 4,000,000 privacy rows; the least delta for kernels and noise.
 
     Args:
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
@@ -131,8 +132,9 @@ def certify(
             edges, shape (edges, 2), between names where inputs have names.
         shape: number of symbols at each position of a word, for "grid" and "hamming"; if None, all
             axes of ``kernel`` but the last.
-        inputs: names of the inputs in the order that a named graph refers to, into which the rows
-            are put: required with such a graph if the names of a frame or file are not numbers.
+        inputs: names of the inputs in the order of the graph (for "path", neighbours stand next to
+            each other); the rows are sorted into it. Required if ``graph`` is a name and the rows
+            of a frame or file have names that are not numbers.
             Inputs and outputs with names other than 0, 1, ... are shown and released by name.
         constraints: linear constraints of yours on K, which repair keeps too: tuples (name, matrix,
             lower, upper), K[x, y] at column x * outputs + y, inputs counted in their order; a JSON

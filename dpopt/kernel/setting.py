@@ -60,7 +60,7 @@ class Kernel(Budgeted):
     names of the rows in `problem`. With delta > 0, each ordered pair of neighbours has slacks s[y]
     >= max(0, K[x, y] - e^epsilon K[x', y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows
     of "privacy", at most 2,000,000, are divided by e^epsilon; `dpopt.table.add_table` writes them.
-    To add rows over K to the program, use `dpopt.table.over_masses`.
+    Rows of your own over K are ``constraints``.
 
     Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
     index i stands for ``np.unravel_index(i, shape)``; without one, for the integer i. "hamming"

@@ -432,13 +432,13 @@ def solve(
             status `Status.GAP`; in [0, 1], 0 to go on to the optimum. An early stop needs a
             strictly feasible point, set by `Problem.set_inside`; without one the loop goes on to
             the optimum.
-        max_rounds: most solves in the loop, for each objective.
+        max_rounds: the largest number of solves in the loop, for each objective.
         start: warm start: a solution of an earlier version of this problem, or of a similar one.
-            Variables and rows with the same name and size start from the statuses of its basis
-            (HiGHS only). The cuts of a family are reused if the family has the same name, the same
-            number of variables and the same oracle object; cuts must depend on nothing but the
-            oracle. The optimum does not depend on the start beyond the tolerances, but among
-            several optimal points another one may be returned.
+            Variables and rows with the same name and size start from its simplex basis, which says
+            what was at a bound (HiGHS only). The cuts of a family are reused if the family has the
+            same name, the same number of variables and the same oracle object; cuts must depend on
+            nothing but the oracle. The optimum does not depend on the start beyond the tolerances,
+            but among several optimal points another one may be returned.
         families: lazy rows of a `cvxpy.Problem`: by name a pair (variable or affine expression,
             oracle that separates its values, flattened in C order). A `Problem` has its own.
 

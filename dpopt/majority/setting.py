@@ -93,13 +93,15 @@ class Majority(Voters):
     from the objective. Given the data, the votes are assumed independent. A voter's privacy allows
     on two neighbouring data sets all (p, p') in [0, 1]^2 with a <= e^epsilon b + Delta for (a, b) =
     (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p); a corner is a vertex of this polygon.
-    With error(p) = Pr[output 1] - Pr[majority 1] for voters of p = (p_1, .., p_K), for "worst-case"
-    a new variable t is the objective, with one more set of rows:
+    Let error(p) = Pr[output 1] - Pr[majority 1] if voter i says 1 with probability p_i. The
+    objective "worst-case" keeps these rows and adds a variable t:
 
         minimise   t
         subject to |error(p)| <= t  for every p that the prior allows           "worst case"
 
-    If several gamma attain it, the one of these with the least expected error is taken, within the
+    At a maximum over p each independent p_i is at an end of an interval of the prior; for a common
+    p, rows are added at the maxima over p until none is violated. If several gamma attain the least
+    t, the one of these with the least expected error is taken, within the
     solver's tolerance.
 
     "least-regret" has several priors j. Let b_j be the least expected error under prior j alone,
@@ -109,8 +111,9 @@ class Majority(Voters):
         minimise   t
         subject to error_j(gamma) <= b_j + t f_j  for every prior j             "priors"
 
-    The value of both programs is -t, so that larger is better. Coefficients smaller than 1e-9 times
-    the largest are raised to that in the program, since a solver would treat them as 0.
+    The value of both programs is -t, so that larger is better. In the program that is solved,
+    objective coefficients c_l below 1e-9 max c are raised to that, since a solver would treat them
+    as 0.
 
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
     answer and of the other one, for l = (K + 1) / 2..K. Its attributes: ``gamma`` on 0..K;
@@ -125,15 +128,16 @@ class Majority(Voters):
             releases.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
-        objective: "mean" minimises the expected error under the prior: E|error| if all voters
-            share one p, else a lower bound of it that is linear in gamma, in which the sign of the
-            error is that of K/2 - sum p_i. "surrogate" maximises the objective of the DaRRM paper
+        objective: "mean" minimises the expected error under the prior: E|error(p)| if all voters
+            share one p, else E s(p) error(p) with the sign s(p) of K/2 - sum p_i, which is linear
+            in gamma and at most E|error(p)|. "surrogate" maximises the objective of the DaRRM paper
             (its equation 3), whose p is uniform on [0.5, 1] whatever the prior. "worst-case"
             minimises the largest error over all p that the prior allows (all of [0, 1] if none is
             given). "least-regret" minimises the largest loss against the best gamma of each of
             several priors, relative to the error of a fair coin.
-        prior: of the voters' p: uniform:LOW,HIGH[,LOW,HIGH] or beta:A,B draws each p_i by itself,
-            with common- in front one p for all; point:P or point:P,P,... fixes them. One p for all
+        prior: of the voters' p: uniform:LOW,HIGH (or several intervals, uniform:LOW,HIGH,LOW,HIGH)
+            or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
+            p for all; point:P or point:P,P,... fixes them. One p for all
             means that voters tend to agree; independent p's, that unanimous votes are rare. The
             default is common-uniform:0,1; for "worst-case" it is uniform:0,1, which allows all p.
         priors: for "least-regret", at least two, separated by ; in a text; the default is

@@ -41,9 +41,9 @@ from dpopt.table.pairs import as_floats, undominated
 class Multiclass(PrivateVoters, ClassSetting):
     """The best private plurality vote over C classes of K voters who are private themselves.
 
-    With the counts of the votes sorted, lambda, the plurality outputs a class of count c with
-    probability k[lambda, c]: relabelling the classes relabels the output. A plurality class is one
-    of the largest count. With a(y | N) the probability of y where the counts are N,
+    Let lambda be the sorted counts of the votes. The mechanism outputs each class of count c with
+    probability k[lambda, c], and so treats all classes alike. A plurality class is one of the
+    largest count. With a(y | N) the probability of y where the counts are N,
 
         minimise   E Pr[output is no plurality class]                                 (prior)
         subject to sum_c n[lambda, c] k[lambda, c] = 1                                "sums"
@@ -54,13 +54,15 @@ class Multiclass(PrivateVoters, ClassSetting):
     where n[lambda, c] is the number of classes of count c. P_i and P'_i are the distributions of
     voter i's vote on two neighbouring data sets, and N the counts of votes drawn from all P_i
     (under E', from all P'_i). It suffices to check extreme pairs (P_i, P'_i), and of these only
-    configurations in which no two or three voters' pairs form a cycle of classes. For delta > 0
-    there is a row for each set of outputs, with delta on the right-hand side.
+    configurations without cycles: in an extreme pair one class loses as much probability as it may
+    and another gains it, and these changes of two or three voters do not run in a circle. For
+    delta > 0 there is a row for each set of outputs, with delta on the right-hand side.
 
-    A rule other than "optimal" solves no program: it has the largest parameter that is private for
-    all voters. Only these rules, whose privacy is then shown by a proved bound, allow a voter_delta
-    above 0, more than 300 voters if there are two classes, and sizes with more than 8e6
-    configurations (the error message states it).
+    A rule other than "optimal" solves no program: its one parameter, such as a step or the size of
+    a sample, is the largest with which it is private whatever the voters' distributions are. Take
+    such a rule if voter_delta is above 0, for two classes and more than 300 voters, or for more
+    than 8e6 configurations (the error message says how many there are); its privacy is then shown
+    by a proved bound.
 
     Attributes:
         voters: K, at least 1; it may be even.

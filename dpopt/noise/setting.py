@@ -69,7 +69,7 @@ class Noise(Setting):
     agree to 1e-7.
 
     Attributes:
-        sensitivity: D, in 1..1000, at most 10,000 epsilon; at most 100 if delta is above 0.
+        sensitivity: D, in 1..1000, with D <= 10,000 * epsilon; at most 100 if delta is above 0.
         epsilon: in [0.001, 10], in nats.
         delta: 0, or in [1e-15, 0.5].
         loss: c: "absolute" (|x|), "squared" (x^2), or a list c(0), ..., c(m), at least 0 and never

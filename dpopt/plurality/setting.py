@@ -56,8 +56,8 @@ class Plurality(ClassSetting):
 
     Neighbours differ in one replaced record. The mechanism sees the counts l of the C classes and
     outputs one class. Averaged over all relabellings of the classes, a mechanism stays private and
-    loses nothing; it is then a number k[lambda, c] for each sorted histogram lambda and each count
-    c in it, the probability of one class of that count, and the best one is
+    loses nothing. It is then given by k[lambda, c], the probability of each single class that has
+    the count c where the sorted counts are lambda. The best mechanism solves
 
         minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]       of "mean"
                    worst,  sum_y loss(l_y) k[lambda, l_y] <= worst     "losses", of "worst-case"
@@ -65,9 +65,10 @@ class Plurality(ClassSetting):
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
 
-    over all neighbours l, l' and classes y. In the rows "ladder" the changed record moves from a
-    class a of the largest count to the output class b = y of a smaller one; all other rows are
-    added during the solve, where they are violated. The variable "kernel" holds the probability of
+    over all neighbours l, l' and classes y; "mean" and "worst-case" are the two objectives, the
+    names at the right those of rows. In the rows "ladder" the changed record leaves a most common
+    class a and joins the output class y = b, which has fewer. The solve begins with these; other
+    rows are added where they are violated. The variable "kernel" holds the probability of
     all classes of a count together. Among the optima of "worst-case" the one with the least mean
     loss is taken, up to 4,000 variables: it can have half the mean of another.
 
@@ -77,14 +78,16 @@ class Plurality(ClassSetting):
 
     - "ladder": all rows "ladder" are tight. Often the optimum of "mean", never of "worst-case".
       Up to 20,000 sorted histograms, over which every pair of neighbours is verified. From 7
-      classes on the ladder at e^epsilon can fail; its parameter is then lowered until it passes.
-    - "permute-and-flip", "exponential": an acceptance or a weight falls by a factor, the step, for
-      each vote below the top; at e^(epsilon / 2) both are private for all K and C by a theorem.
+      classes on the ladder with e^epsilon in its rows need not be private; a smaller factor is
+      then taken.
+    - "exponential" draws a class by weights; "permute-and-flip" visits the classes in random order
+      and accepts each with a probability. Both fall by the same factor, the step, for each vote
+      below the top; at e^(epsilon / 2) they are private for all K and C by a theorem.
       Where the histograms can be listed, the step is the largest that passes for these K and C.
 
     At the same step the exponential mechanism loses at least as much as permute-and-flip, but over
-    many releases it can cost the least privacy: it is (epsilon^2 / 8)-zCDP, the others
-    epsilon^2 / 2.
+    many releases it can cost the least privacy: it is (epsilon^2 / 8)-zCDP (zero-concentrated
+    DP, whose costs add up over releases), the others (epsilon^2 / 2)-zCDP.
 
     Attributes:
         records: K, in 1..10^15, public: the number of records, or of non-private voters.

@@ -46,27 +46,30 @@ _NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
 
 @dataclass(frozen=True)
 class RevealOrObscure(CategorySetting):
-    """A uniform record's category, or with probability q_m a uniform category (DS-ROO).
+    """The category of a random record, or with probability q_m a uniformly random one (DS-ROO).
 
-    A category with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n, and
+    m is the smallest count of a category (Data-Specific Reveal-or-Obscure; Tasnim, Gilani, Sankar,
+    Kosut, 2025). A category with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n,
+    and
 
         minimise   sum_m q_m
         subject to f(m~, c~) <= e^epsilon f(m, c)             "privacy"
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
-    over all moves (m, c) -> (m~, c~) of the smallest count and a category's count that one changed
-    record can cause; O(1) rows for each m imply them all. This is the rule "exact". The others are
+    for all changes of (m, c) to (m~, c~) that replacing one record can cause; O(1) rows for each m
+    imply them all. This is the rule "exact". The others are the papers' (numbers are equations of
+    the journal paper):
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
     - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
     - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
       private there;
     - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
-      the coefficient 1/k, so that its optimum is the paper's recursion.
+      the coefficient 1/k; with it, the solution is what that paper's recursion computes.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
-    has the least q_m for every m. The value of a rule is its objective; "roo" counts its q M + 1
-    times. A recursion (`rule_weights`) finds each solution; the programs are written out up to
+    has the least q_m for every m. The value of a rule is its objective; of "roo" it is
+    (M + 1) q. A recursion (`rule_weights`) finds each solution; the programs are written out up to
     M = 200,000 and epsilon 30.
 
     Attributes:
