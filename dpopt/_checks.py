@@ -127,7 +127,7 @@ def real(
 
 def integer(name: str, value: object, lower: int, upper: int | None = None) -> int:
     """Return ``value`` as an int of at least ``lower`` and, if given, at most ``upper``."""
-    if type(value) is int and lower <= value and (upper is None or value <= upper):
+    if type(value) is int and lower <= value <= (1 << 53 if upper is None else upper):
         return value
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
     number = _number(name, value, allowed)

@@ -281,7 +281,7 @@ def vote(
     Raises:
         ParameterError: for votes or counts of another shape or other values, a parameter out of
             range, or a batch beyond the budget; it says how many queries are affordable. A refusal
-            of a vote's value tells something about the data and is not private: map all votes to
+            of a vote's value reveals something about the data and is not private: map all votes to
             0..C-1 before.
         NotPrivateError: if the design has no certificate.
 

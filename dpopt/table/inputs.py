@@ -91,8 +91,6 @@ class Inputs(ABC):
             numbers.
         counts: number of outputs of one input that each variable stands for, shape (size,).
         row_sizes: number of inputs in each orbit of inputs; integers of any size.
-        neighbours: groups of variables (x, y) that are pairwise neighbours, with the same y and
-            neighbouring inputs x, shape (groups, members).
         edges: neighbouring inputs with all their outputs: at least one pair of each orbit, once or
             in both directions.
     """
@@ -192,7 +190,10 @@ class Inputs(ABC):
 
     @cached_property
     def neighbours(self) -> IntVector:
-        """Groups of variables that are pairwise neighbours; by default pairs, each once."""
+        """Groups of variables (x, y) of one y and neighbouring x, shape (groups, members).
+
+        By default these are pairs, each once.
+        """
         first, second = self.edges.first, self.edges.second
         codes = np.unique(np.minimum(first, second) * self.size + np.maximum(first, second))
         pairs = np.stack(np.divmod(codes, self.size), axis=1)
