@@ -378,6 +378,17 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
     assert set(passed) == expected
 
 
+def test_rows_of_a_sampler_hold_all_that_e_epsilon_may_be() -> None:
+    setting: dict[str, Any] = json.loads(json.dumps(dpopt.BestSampler(4, 3, 1.0).to_dict()))
+    between = Fraction(2), Fraction(3)
+    program = verify.optimal_sampler(setting, None, between, None)
+    rows = [(name, program.row(name)) for name in program.names() if len(name) == 5]
+    assert rows
+    for (_, x, c, z, d), row in rows:
+        over, under = x.count(c), z.count(d)
+        assert row.terms == {("K", z, d): over, ("K", x, c): (-3 * under, -2 * under)}
+
+
 def sampler_ratio(setting: dpopt.BestSampler, table: Table) -> Fraction:
     """The largest ratio of a category's chances under neighbours, over all data sets."""
     worst, n, k = Fraction(1), setting.records, setting.categories
