@@ -268,15 +268,16 @@ def vote(
     Args:
         mechanism: a certified majority or plurality, or the setting of one, which is then designed.
         votes: in 0..C-1, shape (queries, K) or (K,): an array, nested lists, or a frame.
-        counts: of a `Plurality`, instead of votes how many each class has, shape (queries,
-            C) or (C,).
+        counts: for a `Plurality` only, in place of ``votes``: the number of votes of each class,
+            shape (queries, C) or (C,).
         trained_once: True if the voters are models that were trained once and answer every query,
             False if they draw new noise for each; required for private voters, see `Spending`.
         voters_per_record: how many voters a change of the data can reach, see `Spending`.
         slack: the delta that advanced composition may add (delta' in theorem 2.3 of the DaRRM
             paper), in (0, 1).
         answered: number of queries answered earlier over the same data, with the same setting.
-        budget: what they and this batch may spend together; no limit if None.
+        budget: the most that these earlier queries and this batch may spend together; None for no
+            limit.
 
     Raises:
         ParameterError: for votes or counts of another shape or other values, a parameter out of

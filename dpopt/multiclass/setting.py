@@ -53,10 +53,11 @@ class Multiclass(PrivateVoters, ClassSetting):
 
     where n[lambda, c] is the number of classes of count c. P_i and P'_i are the distributions of
     voter i's vote on two neighbouring data sets, and N the counts of votes drawn from all P_i
-    (under E', from all P'_i). It suffices to check extreme pairs (P_i, P'_i), and of these only
-    configurations without cycles: in an extreme pair one class loses as much probability as it may
-    and another gains it, and these changes of two or three voters do not run in a circle. For
-    delta > 0 there is a row for each set of outputs, with delta on the right-hand side.
+    (under E', from all P'_i). It suffices to check corners: a voter votes for one class always, or
+    for y with probability b = e^epsilon / (1 + e^epsilon) and else for z, which E' exchanges (an
+    edge y -> z). A configuration is a corner for each voter; only those are checked in which no two
+    voters are on y -> z and z -> y, and no three on y -> z, z -> w and w -> y. For delta > 0 there
+    is a row for each set of outputs, with delta on the right-hand side.
 
     A rule other than "optimal" solves no program: its one parameter, such as a step or the size of
     a sample, is the largest with which it is private whatever the voters' distributions are. Take

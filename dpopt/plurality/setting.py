@@ -59,30 +59,32 @@ class Plurality(ClassSetting):
     loses nothing. It is then given by k[lambda, c], the probability of each single class that has
     the count c where the sorted counts are lambda. The best mechanism solves
 
-        minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]       of "mean"
-                   worst,  sum_y loss(l_y) k[lambda, l_y] <= worst     "losses", of "worst-case"
+        minimise   sum_lambda prior(lambda) sum_y loss(l_y) k[lambda, l_y]      ("mean")
+               or  max_lambda sum_y loss(l_y) k[lambda, l_y]                    ("worst-case";
+                                                                                rows "losses")
         subject to sum_y k[lambda, l_y] = 1                                      "sums"
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
 
-    over all neighbours l, l' and classes y; "mean" and "worst-case" are the two objectives, the
-    names at the right those of rows. In the rows "ladder" the changed record leaves a most common
-    class a and joins the output class y = b, which has fewer. The solve begins with these; other
-    rows are added where they are violated. The variable "kernel" holds the probability of
-    all classes of a count together. Among the optima of "worst-case" the one with the least mean
-    loss is taken, up to 4,000 variables: it can have half the mean of another.
+    over all neighbours l, l' and classes y. The words in quotes are names of rows. In the rows
+    "ladder" the changed record leaves a most common class a and joins the output class y = b, which
+    has fewer. The solve begins with these; other rows are added where they are violated. The
+    variable of the program is called "kernel": k[lambda, c] times the number of classes of count c.
+    Among the optima of "worst-case" the one with the least mean loss is taken, up to 4,000
+    variables: it can have half the mean of another.
 
     Classes of the same count have exactly the same probability.
 
     Other rules replace the program:
 
     - "ladder": all rows "ladder" are tight. Often the optimum of "mean", never of "worst-case".
-      Up to 20,000 sorted histograms, over which every pair of neighbours is verified. From 7
-      classes on the ladder with e^epsilon in its rows need not be private; a smaller factor is
+      Up to 20,000 sorted histograms, over which every pair of neighbours is verified. With 7
+      or more classes, the ladder with e^epsilon in its rows may not be private; a smaller factor is
       then taken.
     - "exponential" draws a class by weights; "permute-and-flip" visits the classes in random order
-      and accepts each with a probability. Both fall by the same factor, the step, for each vote
-      below the top; at e^(epsilon / 2) they are private for all K and C by a theorem.
+      and accepts each with a probability. The weight, or the probability, is divided by a factor,
+      the step, for each vote that a class has below the top. With the step e^(epsilon / 2) both are
+      private for all K and C by a theorem.
       Where the histograms can be listed, the step is the largest that passes for these K and C.
 
     At the same step the exponential mechanism loses at least as much as permute-and-flip, but over

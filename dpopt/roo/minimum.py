@@ -65,7 +65,8 @@ class RevealOrObscure(CategorySetting):
     - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
       private there;
     - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
-      the coefficient 1/k; with it, the solution is what that paper's recursion computes.
+      the coefficient 1/k instead of 1: then the program has the solution that the conference
+      paper's recursion computes.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
     has the least q_m for every m. The value of a rule is its objective; of "roo" it is
