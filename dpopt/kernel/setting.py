@@ -56,10 +56,11 @@ class Kernel(Budgeted):
                    A K = B, or q K = q                              "invariance"
                    lower <= sum_xy c_xy K[x, y] <= upper            by their names
 
-    for all outputs y and all neighbours x, x' of the graph; K >= 0. The words in quotes are the
-    names of the rows in `problem`. With delta > 0, each ordered pair of neighbours has slacks s[y]
-    >= max(0, K[x, y] - e^epsilon K[x', y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows
-    of "privacy", at most 2,000,000, are divided by e^epsilon; `dpopt.table.add_table` writes them.
+    for all outputs y and all neighbours x, x' of the graph; K >= 0. "mean" and "worst-case" are
+    values of ``objective``; the other words in quotes are the names of the rows in `problem`. With
+    delta > 0, each ordered pair of neighbours has slacks s[y] >= max(0, K[x, y] - e^epsilon K[x',
+    y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows of "privacy", at most 2,000,000,
+    are divided by e^epsilon; `dpopt.table.add_table` writes them.
     Rows of your own over K are ``constraints``.
 
     Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
@@ -70,8 +71,9 @@ class Kernel(Budgeted):
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ
 
     Attributes:
-        loss: its name or a table of shape (inputs, outputs), at least 2 inputs, as a
-            text 0:1,1:0 or a file with a row a line; a utility if ``sense`` is "maximise".
+        loss: its name, or a table of shape (inputs, outputs) with at least 2 inputs; a utility if
+            ``sense`` is "maximise". As a text, commas separate rows and colons the entries of a
+            row: 0:1:2,1:0:1 has 2 inputs and 3 outputs. In a file, each line is one row.
         epsilon: in [0, 600], in nats; None for several releases.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete" (all pairs), "path" (x and x + 1), "cycle" (also the

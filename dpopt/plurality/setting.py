@@ -66,12 +66,13 @@ class Plurality(ClassSetting):
                    k[lambda, l_y] <= e^epsilon k[lambda', l'_y],  l' = l - e_a + e_b
                                        "ladder", "privacy"
 
-    over all neighbours l, l' and classes y. The words in quotes are names of rows. In the rows
-    "ladder" the changed record leaves a most common class a and joins the output class y = b, which
-    has fewer. The solve begins with these; other rows are added where they are violated. The
-    variable of the program is called "kernel": k[lambda, c] times the number of classes of count c.
-    Among the optima of "worst-case" the one with the least mean loss is taken, up to 4,000
-    variables: it can have half the mean of another.
+    over all neighbours l, l' and classes y. "mean" and "worst-case" are values of ``objective``;
+    the other words in quotes are names of rows. In the rows "ladder" the changed record leaves a
+    most common class a and joins the output class y = b, which has fewer. The solve begins with
+    these; other rows are added where they are violated. The variable of the program is called
+    "kernel": k[lambda, c] times the number of classes of count c. Among the optima of "worst-case"
+    the one with the least mean loss is taken, up to 4,000 variables: it can have half the mean of
+    another.
 
     Classes of the same count have exactly the same probability.
 
