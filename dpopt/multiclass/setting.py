@@ -53,17 +53,18 @@ class Multiclass(PrivateVoters, ClassSetting):
 
     where n[lambda, c] is the number of classes of count c. P_i and P'_i are the distributions of
     voter i's vote on two neighbouring data sets, and N the counts of votes drawn from all P_i
-    (under E', from all P'_i). It suffices to check corners: a voter votes for one class always, or
-    for y with probability b = e^epsilon / (1 + e^epsilon) and else for z, which E' exchanges (an
-    edge y -> z). A configuration is a corner for each voter; only those are checked in which no two
-    voters are on y -> z and z -> y, and no three on y -> z, z -> w and w -> y. For delta > 0 there
-    is a row for each set of outputs, with delta on the right-hand side.
+    (under E', from all P'_i). It suffices to check corners of the pairs (P_i, P'_i): a voter votes
+    for one class always, under both, or is on an edge u -> v: under P_i it votes for u with
+    probability e^epsilon / (1 + e^epsilon) and else for v, and under P'_i the two probabilities are
+    exchanged. A configuration assigns a corner to each voter; only those need a check whose edges
+    have no cycle of two or three, such as u -> v, v -> u. For delta > 0 there is a row for each set
+    of outputs, with delta on the right-hand side.
 
     A rule other than "optimal" solves no program: its one parameter, such as a step or the size of
     a sample, is the largest with which it is private whatever the voters' distributions are. Take
-    such a rule if voter_delta is above 0, for two classes and more than 300 voters, or for more
-    than 8e6 configurations (the error message says how many there are); its privacy is then shown
-    by a proved bound.
+    such a rule in any of three cases: voter_delta is above 0; there are two classes and more than
+    300 voters; there are more than 8e6 configurations (the error message says how many). Its
+    privacy is then shown by a proved bound.
 
     Attributes:
         voters: K, at least 1; it may be even.
