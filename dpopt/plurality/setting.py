@@ -101,9 +101,9 @@ class Plurality(ClassSetting):
             the largest count, else 0.
         rule: "optimal", or a rule without a program: "ladder", "permute-and-flip", "exponential".
         prior: of the counts, for votes that are independent draws from one distribution p:
-            "uniform" makes all vectors of counts equally likely, as p uniform on the simplex does; "dirichlet:A" if p
-            is from a symmetric Dirichlet distribution, A in [0.0001, 1e6]; "point:P,...,P" for a p
-            that is known up to the order of the classes.
+            "uniform" makes all vectors of counts equally likely, as p uniform on the simplex does;
+            "dirichlet:A" if p is from a symmetric Dirichlet distribution, A in [0.0001, 1e6];
+            "point:P,...,P" for a p that is known up to the order of the classes.
         releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
             depend on the outputs before; total_epsilon and total_delta of all of them replace
             epsilon, and the rule is "optimal". See `dpopt.budget`.

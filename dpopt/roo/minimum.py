@@ -57,8 +57,8 @@ class RevealOrObscure(CategorySetting):
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
     for all changes of (m, c) to (m~, c~) that replacing one record can cause; O(1) rows for each m
-    imply them all. This is the rule "exact". The others are those of the conference paper (ITW 2025)
-    and of the journal paper (arXiv 2504.14696v2), whose equations the numbers are:
+    imply them all. This is the rule "exact". The others are those of the conference paper (ITW
+    2025) and of the journal paper (arXiv 2504.14696v2), whose equations the numbers are:
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
     - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
