@@ -238,9 +238,11 @@ def test_hard_ends(given: Any) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [22, 35, 41, 69, 163, 169, 173, 188, 232, *range(0, 300, 15)])
+@pytest.mark.parametrize(
+    "place", [22, 35, 41, 69, 163, 169, 173, 188, 232, 273, *range(0, 300, 15)]
+)
 def test_up_to_sensitivity_100(place: int) -> None:
-    """Nine that were once without end, or refused, and every fifteenth of 300."""
+    """Ten that were once without end, refused or loose, and every fifteenth of 300."""
     setting = settings_to_100(300)[place]
     design = dpopt.design(setting)
     assert within_delta(design.table, exp_enclosed(setting.epsilon)[0], Fraction(setting.delta))
