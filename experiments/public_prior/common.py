@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.data.groups import UserGroup
+from experiments.public_prior.accuracy import mollifier_tv
 from experiments.registry import Cell, Comparison, Table
 from experiments.verdicts import judged, short
 
@@ -74,18 +74,6 @@ def distances(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) 
     if method == "mollifier-tv":
         return mollifier_tv(prior, pmfs, epsilon)
     return total_variation(pmfs, sampling_pmfs(method, prior, pmfs, epsilon))
-
-
-def mollifier_tv(prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the least total variation between each user's pmf and the relative mollifier.
-
-    It is max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}: every pmf
-    within the limits is at least that far from p, and the difference of the two sums can be moved
-    without raising the larger one.
-    """
-    half = math.exp(epsilon / 2)
-    below, above = np.maximum(0.0, prior / half - pmfs), np.maximum(0.0, pmfs - prior * half)
-    return np.asarray(np.maximum(below.sum(axis=-1), above.sum(axis=-1)))
 
 
 def sampling_pmfs(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from dpopt import Mollifier, solve
 from dpopt._types import Matrix, Vector
 from dpopt.prob import kl_divergence, total_variation
 from dpopt.public_prior import mollify
-from experiments.public_prior.common import mollifier_tv
+from experiments.public_prior.accuracy import mollifier_tv
 from tests.public_prior.closed_forms import priors
 
 EPSILONS = [0.1, 1.0, 4.0, 12.0]

@@ -18,7 +18,7 @@ from dpopt import Mollifier, NotPrivateError, ParameterError, Population, Public
 from dpopt.privacy import exp_lower
 from dpopt.public_prior import mollify
 from dpopt.shape import design, made
-from experiments.public_prior.common import mollifier_tv
+from experiments.public_prior.accuracy import mollifier_tv
 from tests.public_prior.closed_forms import priors
 
 REFERENCE = [0.05, 0.1, 0.15, 0.2, 0.5]

@@ -1,0 +1,19 @@
+"""How near a distribution within the limits of a relative mollifier can be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def mollifier_tv(prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the least total variation between each user's pmf and the relative mollifier.
+
+    It is max{sum_x (q(x) e^(-epsilon/2) - p(x))_+, sum_x (p(x) - q(x) e^(epsilon/2))_+}: every pmf
+    within the limits is at least that far from p, and the difference of the two sums can be moved
+    without raising the larger one.
+    """
+    half = math.exp(epsilon / 2)
+    below, above = np.maximum(0.0, prior / half - pmfs), np.maximum(0.0, pmfs - prior * half)
+    return np.asarray(np.maximum(below.sum(axis=-1), above.sum(axis=-1)))
