@@ -15,6 +15,7 @@ import numpy as np
 
 from dpopt import ParameterError
 from dpopt.files import replacing, write_text
+from experiments.data import made_folder
 from experiments.data.avazu import ATTRIBUTES, COLUMNS
 from experiments.data.movielens import AGES, FORMATS, GENRES
 
@@ -153,12 +154,7 @@ def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -
     Raises:
         ParameterError: for a folder that cannot be written.
     """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"folder is {str(folder)!r}; {reason}.") from None
+    folder = made_folder(folder)
     rng = np.random.default_rng(seed)
     popularity = np.arange(1, len(GENRES) + 1, dtype=float) ** -1.1
     popularity = rng.permutation(popularity / popularity.sum())

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.files import replacing
+from experiments.data import made_folder
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -262,12 +263,7 @@ def download(
     A file that is there with the right checksum is kept. Any other is written to a temporary
     name, and moved to its place once its checksum is right.
     """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"folder is {str(folder)!r}; {reason}.") from None
+    folder = made_folder(folder)
     source = sources[dataset]
     return [
         _fetched(folder / name, source.mirrors, checksum)
