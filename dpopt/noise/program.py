@@ -335,7 +335,8 @@ class Optimum:
     @property
     def gap(self) -> float:
         """By how much the value is above the bound, as a share of the value."""
-        return 1 - self.multipliers.bound / (self.program.costs @ self.point.z * self.program.unit)
+        value = float(self.program.costs @ self.point.z) * self.program.unit
+        return 1 - self.multipliers.bound / value
 
 
 def optimum(
