@@ -864,10 +864,10 @@ def design(
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
         stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the
-            program's objective; 0 solves to optimality. The solution is mixed with a strictly
-            private one until it is private (see `dpopt.certify`), proved and bounded like any
-            other; its `status` is then ``"gap"``, and its `gap` says how far value and bound are
-            apart. A closed form has nothing to stop.
+            program's objective; 0 solves to optimality. A solution at which the solve stopped may
+            miss some privacy rows; like every solution it is mixed with a strictly private
+            mechanism until it is proved private. The design's `status` is then ``"gap"``, and its
+            `gap` says how far its value and bound are apart. A closed form has nothing to stop.
 
     Raises:
         ParameterError: if it is no setting, or its program is too large to write out.

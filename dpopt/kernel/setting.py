@@ -54,14 +54,14 @@ class Kernel(Budgeted):
         subject to sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
                    A K = B, or q K = q                              "invariance"
-                   lower <= sum_xy c_xy K[x, y] <= upper            by their names
+                   lower <= sum_xy c_xy K[x, y] <= upper            your ``constraints``
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. "mean" and "worst-case" are
     values of ``objective``; the other words in quotes are the names of the rows in `problem`. With
     delta > 0, each ordered pair of neighbours has slacks s[y] >= max(0, K[x, y] - e^epsilon K[x',
     y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows of "privacy", at most 2,000,000,
-    are divided by e^epsilon; `dpopt.table.add_table` writes them.
-    Rows of your own over K are ``constraints``.
+    are divided by e^epsilon; `dpopt.table.add_table` writes them. Each of your constraints is a
+    block of rows with the name that you give it.
 
     Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
     index i stands for ``np.unravel_index(i, shape)``; without one, for the integer i. "hamming"
@@ -88,8 +88,9 @@ class Kernel(Budgeted):
         objective: "mean" or "worst-case"; the worst case of a utility is its least value.
         sense: "minimise" a loss or "maximise" a utility; "minimize" and "maximize" as well.
         invariant: q with q K = q, so that inputs drawn from q give outputs distributed as q;
-            non-negative with sum 1, where inputs and outputs are the same. Or (A, B) with A K = B,
-            which fixes averages of rows, shapes (m, inputs) and (m, outputs); or None.
+            non-negative with sum 1, where inputs and outputs are the same. Or a pair (A, B) for
+            A K = B: each of the m rows of A, shape (m, inputs), has weights of the inputs, and the
+            same row of B, shape (m, outputs), the weighted sum of the rows of K. Or None.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
@@ -97,16 +98,17 @@ class Kernel(Budgeted):
             `dpopt.kernel.read_constraints`.
         symmetry: relabellings of inputs and outputs that leave the setting unchanged, for speed:
             pairs (x, y) that they turn into each other share a variable, see
-            `dpopt.kernel.symmetry`. "reflection" (both ends exchanged), "cyclic" (all moved on by
-            one), "dihedral" (both of these), "hamming" (symbols and positions of words permuted),
-            "symbols" (all permuted), "auto" (the first of these that holds), or generators, pairs
-            of permutations (sigma, tau) of the inputs and of the outputs.
+            `dpopt.kernel.symmetry`. "reflection" (the order reversed), "cyclic" (all moved on by
+            one), "dihedral" (both of these), "hamming" (words: their positions, and the symbols
+            at each, permuted), "symbols" (inputs permuted in any way, outputs alike), "auto" (the
+            first that holds of hamming, symbols, dihedral, cyclic and reflection), or generators:
+            pairs of permutations (sigma, tau) of the inputs and of the outputs.
         input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
             0, 1, ... if None. Inputs and outputs have names only without a symmetry.
         output_names: names of the outputs, which releases return; likewise.
         releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
-            depend on the outputs before; total_epsilon and total_delta of all of them replace
-            epsilon and delta. See `dpopt.budget`.
+            depend on the outputs before. Instead of epsilon and delta there are total_epsilon and
+            total_delta, for the k outputs together. See `dpopt.budget`.
         total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
         total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
     """

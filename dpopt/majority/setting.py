@@ -93,33 +93,34 @@ class Majority(Voters):
     from the objective. Given the data, the votes are assumed independent. A voter's privacy allows
     on two neighbouring data sets all (p, p') in [0, 1]^2 with a <= e^epsilon b + Delta for (a, b) =
     (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p); a corner is a vertex of this polygon.
-    Let error(p) = Pr[output 1] - Pr[majority 1] if voter i says 1 with probability p_i. The
-    objective "worst-case" keeps these rows and adds a variable t:
+    Let d(p) = Pr[output 1] - Pr[majority 1] if voter i says 1 with probability p_i; the error at p
+    is |d(p)|. The objective "worst-case" keeps the rows above and adds a variable t:
 
         minimise   t
-        subject to |error(p)| <= t  for every p that the prior allows           "worst case"
+        subject to |d(p)| <= t  for every p that the prior allows               "worst case"
 
-    At a maximum over p each independent p_i is at an end of an interval of the prior; for a common
-    p, rows are added at the maxima over p until none is violated. If several gamma attain the least
-    t, the one of these with the least expected error is taken, within the
-    solver's tolerance.
+    If each voter has a p_i of its own, d is affine in each of them, and rows are needed only where
+    every p_i is an end of an interval of the prior. If all voters share one p, the program is
+    solved again with rows for those p at which the last solution errs most, until it errs nowhere
+    by more than t. Of all gamma with the least t, one with the least expected error is taken,
+    within the solver's tolerance.
 
     "least-regret" has several priors j. Let b_j be the least expected error under prior j alone,
     from a separate program, and f_j that of a fair coin, gamma = 0, by which the regret is
     normalised:
 
         minimise   t
-        subject to error_j(gamma) <= b_j + t f_j  for every prior j             "priors"
+        subject to (expected error under prior j) <= b_j + t f_j  for every j   "priors"
 
     The value of both programs is -t, so that larger is better. In the program that is solved,
     objective coefficients c_l below 1e-9 max c are raised to that, since a solver would treat them
     as 0.
 
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
-    answer and of the other one, for l = (K + 1) / 2..K. Its attributes: ``gamma`` on 0..K;
-    ``expected_error`` E|error| under the prior, or the lower bound of it that "mean" describes,
-    with ``expected_error_standard_error``; ``sampled_error(rng, draws)`` mean and standard error
-    over p drawn from the prior; ``regrets`` under each of several priors.
+    answer and of the other one, for l = (K + 1) / 2..K. It also has ``gamma``, on 0..K;
+    ``expected_error``, which the objective "mean" minimises, and its standard error
+    ``expected_error_standard_error``; ``sampled_error(rng, draws)``, the mean of |d(p)| over random
+    p of the prior, with its standard error; ``regrets``, one for each of several priors.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -128,26 +129,28 @@ class Majority(Voters):
             releases.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
-        objective: "mean" minimises the expected error under the prior: E|error(p)| if all voters
-            share one p, else E s(p) error(p) with the sign s(p) of K/2 - sum p_i, which is linear
-            in gamma and at most E|error(p)|. "surrogate" maximises the objective of the DaRRM paper
+        objective: "mean" minimises the expected error, a mean over the prior's p. It is E|d(p)| if
+            all voters share one p. Else it is E[s(p) d(p)], with s(p) = -1 where the p_i sum to
+            more than K/2, and 1 where to less: this is linear in gamma, as E|d(p)| is not, and
+            never above E|d(p)|. "surrogate" maximises the objective of the DaRRM paper
             (its equation 3), whose p is uniform on [0.5, 1] whatever the prior. "worst-case"
             minimises the largest error over all p that the prior allows (all of [0, 1] if none is
             given). "least-regret" minimises the largest loss against the best gamma of each of
             several priors, relative to the error of a fair coin.
         prior: of the voters' p: uniform:LOW,HIGH (or several intervals, uniform:LOW,HIGH,LOW,HIGH)
             or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
-            p for all; point:P or point:P,P,... fixes them. One p for all
-            means that voters tend to agree; independent p's, that unanimous votes are rare. The
-            default is common-uniform:0,1; for "worst-case" it is uniform:0,1, which allows all p.
+            p for all; point:P or point:P,P,... fixes them. Under common-uniform:0,1, the default,
+            voters tend to agree; under uniform:0,1, the default of "worst-case", which allows all
+            p, unanimous votes are rare.
         priors: for "least-regret", at least two, separated by ; in a text; the default is
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.
         contrary: whether the minority's answer may be the likelier one, which the paper's
             gamma >= 0 forbids; it can err a little less where m / K is small, and is as private.
-        releases: k, in 1..1000. Above 1, the design is for k labels, each of votes that are drawn
-            afresh and may depend on the labels before; total_epsilon and total_delta of all of them
-            replace allowance and delta, and voter_delta must be 0. See `dpopt.budget`.
+        releases: k, in 1..1000. Above 1, the design is for k labels. Voters answer each question
+            with fresh randomness, and a question may depend on the labels before. Instead of
+            allowance and delta there are total_epsilon and total_delta, for the k labels together;
+            voter_delta must be 0. See `dpopt.budget`.
         total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
         total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
 

@@ -62,11 +62,12 @@ class Noise(Setting):
                    p(x) <= e^epsilon p(x + d) + s_d(x),  sum_x s_d(x) <= delta         "privacy"
                    p >= 0,  s >= 0                 for all integers x and d = 1, ..., D
 
-    over p(x) = p(-x) on all integers, which loses nothing: noise and its mirror image have the same
-    loss, and their mean is as private. Value and bound are for noise on all integers, not on a
-    range of them. For delta = 0 the optimum is the discrete staircase; for delta > 0 and
-    sensitivity 1, a truncated two-sided geometric distribution. Both have closed forms. Solvers
-    agree to 1e-7.
+    The noise is symmetric, p(x) = p(-x). Nothing is lost by that: Z and -Z have the same loss, and
+    the average of their two distributions is as private. Value and bound are for noise on all
+    integers, not on a range of them. For delta = 0 the optimum is the discrete staircase; for
+    delta > 0 and sensitivity 1, a truncated two-sided geometric distribution. Both have closed
+    forms. Elsewhere a solver is used, and value and bound differ a little: in our tests, by at most
+    1e-7 of the value.
 
     Attributes:
         sensitivity: D, in 1..1000, with D <= 10,000 * epsilon; at most 100 if delta is above 0.

@@ -57,16 +57,17 @@ class RevealOrObscure(CategorySetting):
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
     for all changes of (m, c) to (m~, c~) that replacing one record can cause; O(1) rows for each m
-    imply them all. This is the rule "exact". The others are those of the conference paper (ITW
-    2025) and of the journal paper (arXiv 2504.14696v2), whose equations the numbers are:
+    imply them all. This is the rule "exact". The other rules are those of the conference paper (ITW
+    2025) and of the journal paper (arXiv 2504.14696v2):
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
-    - "journal-repaired": the journal paper's program, rows "(68)" to "(70)" and "(72)" to "(74)";
-    - "journal": the same without (68) at the last m, which its algorithm 2 omits; not always
-      private there;
-    - "conference": only (68) at m = 0 and (70); not private in general. In its objective q_M has
-      the coefficient 1/k instead of 1: then the program has the solution that the conference
-      paper's recursion computes.
+    - "journal-repaired": the journal paper's program: its inequalities (68) to (70) and (72) to
+      (74), which are the names of the rows;
+    - "journal": what the journal paper's algorithm 2 computes, which leaves out (68) for the
+      largest m; not private in general;
+    - "conference": what the conference paper's recursion computes, which has only (68) for m = 0
+      and (70); not private in general. The objective of its program has q_M / k in place of q_M,
+      which is our choice: with it, the recursion's values are the solution.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
     has the least q_m for every m. The value of a rule is its objective; of "roo" it is
