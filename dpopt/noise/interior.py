@@ -139,6 +139,8 @@ def optimum_of(
             break
     x, duals, of_mass = state
     _, _, y, nu = np.split(duals, ends)
+    # By its rounding y may be above nu; a y cut there would miss its columns by much more.
+    np.maximum.at(nu, group, y)
     return Point(x[: inside.size], y, nu, of_mass)
 
 
@@ -196,6 +198,10 @@ def stepped(
     centred = (after / product.sum()) ** 3 * product.mean()
     dx, change, more = refined(centred - product - dx * change)
     ahead, up = furthest(x, dx), furthest(duals, change)
+    if min(ahead, up) < 0.1:
+        # So short a step is too close to the boundary: away from it first.
+        dx, change, more = refined(0.5 * product.mean() - product)
+        ahead, up = furthest(x, dx), furthest(duals, change)
     return x + ahead * dx, duals + up * change, of_mass + up * more
 
 

@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,11 +43,13 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Relative gap at which head and end are long enough; and above which another solver is asked.
-_TIGHT, _LOOSE = 3e-8, 1e-7
+# Relative gap at which head and end are long enough.
+_TIGHT = 3e-8
 # By how much e^epsilon, in nats, a point inside all rows rises from one period to the next over the
 # slowest fall that is private; at most so large a share of epsilon.
 _INSIDE = 0.1
+# Least scale of a distance, as a share of delta.
+_LEAST = 1e-3
 # Mass of a tail, as a share of delta over e^epsilon, below which it is the solver's rounding.
 _MISSED = 1e-9
 # Bound of scaled probabilities that is no restriction: 1 is about the probability of 0.
@@ -71,6 +72,8 @@ class Grid:
         end: E, the number of distances after them.
         endless: whether repetitions go on for ever, as for delta = 0; then E = 0, and the grid
             shows the first J.
+        least: scale of the distances of the end at which e^(-epsilon x / D) is smaller, and far
+            below what delta leaves there: columns of very different size cost accuracy.
     """
 
     sensitivity: int
@@ -79,6 +82,7 @@ class Grid:
     periods: int
     end: int
     endless: bool = False
+    least: float = 0.0
 
     @classmethod
     def of(cls, sensitivity: int, epsilon: float, delta: float, doublings: int = 0) -> Self:
@@ -88,7 +92,9 @@ class Grid:
             return cls(sensitivity, epsilon, head, 2 + math.ceil(NEGLIGIBLE / epsilon), 0, True)
         reach = math.log1p(math.expm1(epsilon) / (2 * delta)) / epsilon
         periods = math.ceil(reach) + 3 + 2 * doublings
-        return cls(sensitivity, epsilon, head, max(0, periods - (head + end) // sensitivity), end)
+        grid = cls(sensitivity, epsilon, head, max(0, periods - (head + end) // sensitivity), end)
+        least = min(_LEAST * delta, math.exp(-epsilon * grid.repeated / sensitivity))
+        return replace(grid, least=least)
 
     @property
     def last(self) -> int:
@@ -114,8 +120,13 @@ class Grid:
 
     @cached_property
     def scale(self) -> Vector:
-        """e^(-epsilon x / D) of each distance."""
-        return np.exp(-np.arange(self.last + 1) * (self.epsilon / self.sensitivity))
+        """The scale of each distance of the grid, shape (N + 1,)."""
+        return self.scale_of(np.arange(self.last + 1))
+
+    def scale_of(self, distance: IntVector) -> Vector:
+        """Return e^(-epsilon x / D) of distances x, or the least scale."""
+        exact = np.exp(-distance * (self.epsilon / self.sensitivity))
+        return np.maximum(exact, self.least)
 
     @property
     def inner(self) -> int:
@@ -137,7 +148,7 @@ class Grid:
         key = ((v * self.size + w) * (2 * shift + 1)) + source - target + shift
         _, first, of = np.unique(np.where(v == w, -1, key), return_index=True, return_inverse=True)
         weight = np.bincount(of, self.scale[source]).astype(float)
-        ratio = np.exp(self.epsilon * (1 + (source - target) / period))
+        ratio = math.exp(self.epsilon) * self.scale_of(target) / self.scale_of(source)
         always = int(v[first[0]] == w[first[0]])
         first = first[always:]
         return v[first], w[first], ratio[first], weight[always:], of - always
@@ -347,11 +358,8 @@ def optimum(
     backend: str | Backend | None,
     time_limit: float | None,
 ) -> Optimum:
-    """Return the optimum for a little less than delta, on the first grid that is long enough.
-
-    Where the interior-point method leaves a gap on every grid, HiGHS solves the first one, too.
-    """
-    found = list[Optimum]()
+    """Return the optimum for a little less than delta, on the first grid that is long enough."""
+    best: Optimum | None = None
     for doublings in range(DOUBLINGS + 1):
         program, solution = Program(grid_of(doublings), delta - spare, loss), None
         if backend is None:
@@ -359,11 +367,10 @@ def optimum(
         else:
             solution = solve(program.problem(), backend, relative_gap=1.0, time_limit=time_limit)
             point = program.point(solution)
-        found.append(Optimum(program, point, program.multipliers(point, delta), solution))
-        if found[-1].gap <= _TIGHT or backend is not None:
+        found = Optimum(program, point, program.multipliers(point, delta), solution)
+        # What is left on the first grid may be the rounding of the solver: no grid mends that.
+        halved = best is None or found.gap < best.gap / 2
+        best = found if best is None or found.gap < best.gap else best
+        if best.gap <= _TIGHT or backend is not None or not halved:
             break
-    best, written = max(found, key=attrgetter("multipliers.bound")), found[0].program.rows.v.size
-    if backend is None and best.gap > _LOOSE and written <= WRITTEN:
-        other = optimum(grid_of, delta, spare, loss, "highs", time_limit)
-        best = max(best, other, key=attrgetter("multipliers.bound"))
-    return best
+    return cast(Optimum, best)
