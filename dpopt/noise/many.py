@@ -22,6 +22,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import brentq, minimize
 
+from dpopt._threads import one_blas_thread
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.composition import interval
 from dpopt.noise.closed import Loss, mass, signs
@@ -234,6 +235,7 @@ def smooth_basis(size: int) -> tuple[Matrix, IntVector]:
     return np.asarray(spline(np.arange(size))), knots
 
 
+@one_blas_thread  # for its speed, and since rounding decides which local optimum is found
 def candidates(releases: int, epsilon: float, delta: float, loss: Loss) -> dict[str, Vector]:
     """Return certified noise by name: discrete Gaussian, discrete Laplace, and found by search."""
     outside = -math.log(delta * _OUTSIDE / releases)
