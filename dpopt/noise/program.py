@@ -20,13 +20,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self, cast
+from operator import attrgetter
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from dpopt._errors import SolverError
 from dpopt._types import IntVector, Matrix, Vector
 from dpopt.lp import Backend, Solution, solve
 from dpopt.noise.closed import (
@@ -43,7 +46,7 @@ from dpopt.privacy import Problem
 
 # Periods of head and end at first, and how often both are doubled for a tighter bound.
 _HEAD, _END, DOUBLINGS = 3, 5, 3
-# Relative gap at which head and end are long enough.
+# Relative gap at which head and end are long enough; above it another solver is asked in the end.
 _TIGHT = 3e-8
 # By how much e^epsilon, in nats, a point inside all rows rises from one period to the next over the
 # slowest fall that is private; at most so large a share of epsilon.
@@ -358,8 +361,11 @@ def optimum(
     backend: str | Backend | None,
     time_limit: float | None,
 ) -> Optimum:
-    """Return the optimum for a little less than delta, on the first grid that is long enough."""
-    best: Optimum | None = None
+    """Return the optimum for a little less than delta, on the first grid that is long enough.
+
+    Where the interior-point method leaves a gap on every grid, HiGHS solves the first one, too.
+    """
+    found = list[Optimum]()
     for doublings in range(DOUBLINGS + 1):
         program, solution = Program(grid_of(doublings), delta - spare, loss), None
         if backend is None:
@@ -367,10 +373,12 @@ def optimum(
         else:
             solution = solve(program.problem(), backend, relative_gap=1.0, time_limit=time_limit)
             point = program.point(solution)
-        found = Optimum(program, point, program.multipliers(point, delta), solution)
-        # What is left on the first grid may be the rounding of the solver: no grid mends that.
-        halved = best is None or found.gap < best.gap / 2
-        best = found if best is None or found.gap < best.gap else best
-        if best.gap <= _TIGHT or backend is not None or not halved:
+        found.append(Optimum(program, point, program.multipliers(point, delta), solution))
+        if found[-1].gap <= _TIGHT or backend is not None:
             break
-    return cast(Optimum, best)
+    best, written = max(found, key=attrgetter("multipliers.bound")), found[0].program.rows.v.size
+    if backend is None and best.gap > _TIGHT and written <= WRITTEN:
+        with suppress(SolverError):
+            other = optimum(grid_of, delta, spare, loss, "highs", time_limit)
+            best = max(best, other, key=attrgetter("multipliers.bound"))
+    return best

@@ -219,6 +219,9 @@ def within_delta(table: NoiseTable, ratio: Fraction, delta: Fraction) -> bool:
 HARD = [
     (6, 8.1, 4e-10, "absolute"),
     (12, 9.9, 1e-12, "squared"),
+    (2, 0.001, 0.5, "absolute"),
+    (3, 10.0, 1e-15, "absolute"),
+    (5, 0.1, 1e-6, [0.0, 0.0, 0.0, 1.0, 4.0]),
     (6, 0.05, 3e-9, "squared"),
     (14, 4.7, 6e-7, "absolute"),
     (13, 4.58, 1.5e-12, "squared"),
