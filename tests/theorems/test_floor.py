@@ -5,10 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise
-from math import ceil
-
-import pytest
 
 from tests.oracles import compositions, neighbours
 
@@ -94,28 +90,6 @@ def test_the_rows_decide_and_few_of_them_are_enough() -> None:
         assert all(rows[c, d] <= Fraction(c + 1, c) for c, d in rows if c >= last > 0)
 
 
-@pytest.mark.parametrize("growth", [Fraction(1, 7), Fraction(2, 5), Fraction(1), Fraction(17, 4)])
-def test_the_table_of_a_growth(growth: Fraction) -> None:
-    last = ceil(1 / growth)
-    least = [max(j * (1 + growth) ** (c - j) for j in range(c, last + 9)) for c in range(last + 1)]
-    assert least == [last * (1 + growth) ** (c - last) for c in range(last + 1)]
-    for unit in (1, 2, 1000, 2**40):
-        rounded = [last * unit]
-        while len(rounded) <= last:
-            rounded.append(ceil(rounded[-1] / (1 + growth)))
-        rounded = rounded[::-1]
-        steps = [b - a for a, b in pairwise(rounded)]
-        assert rounded[0] > 0
-        assert steps[0] >= 0
-        assert [*steps, unit] == sorted([*steps, unit])
-        assert all(b <= (1 + growth) * a for a, b in pairwise(rounded))
-        w = table_of(steps, rounded[0], unit)
-        assert w is not None
-        for n, k in ((1, 2), (3, 3), (6, 3), (9, 2)):
-            worst = worst_by_definition(w, n, k)
-            assert Fraction(w(1), w(0)) <= worst <= (1 + growth) * (1 + Fraction(1, n))
-
-
 def test_blocks_imply_their_rows() -> None:
     draw = random.Random(8)
     made = tables(draw)
@@ -138,21 +112,3 @@ def test_blocks_imply_their_rows() -> None:
                     ratio = ratio_of_row(w, n, k, c, d)
                     assert ratio is not None
                     assert ratio <= limit
-
-
-def test_the_ratio_rises_with_the_growth_wherever_it_was_tried() -> None:
-    """Not proved: the page says so."""
-    for n, k in ((1, 2), (4, 2), (6, 3), (5, 4)):
-        before = Fraction(1)
-        for tenths in range(2, 40, 3):
-            growth, unit = Fraction(tenths, 10), 2**60
-            last = ceil(1 / growth)
-            values = [last * unit]
-            while len(values) <= last:
-                values.append(ceil(values[-1] / (1 + growth)))
-            steps = [b - a for a, b in pairwise(values[::-1])]
-            w = table_of(steps, values[-1], unit)
-            assert w is not None
-            worst = worst_by_definition(w, n, k)
-            assert worst > before * (1 - Fraction(1, 2**40))
-            before = worst

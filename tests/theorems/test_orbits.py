@@ -8,6 +8,8 @@ from itertools import permutations, product
 
 import pytest
 
+from tests.oracles import stick
+
 Symmetry = tuple[tuple[int, ...], tuple[int, ...]]
 Kernel = list[list[Fraction]]
 
@@ -58,14 +60,8 @@ def private_kernel(draw: random.Random, n: int, m: int, r: Fraction) -> Kernel:
 
 def largest_excess(kernel: Kernel, edges: list[tuple[int, int]], r: Fraction) -> Fraction:
     """The least delta: the largest sum over outputs of (K(x, y) - r K(z, y))^+."""
-    return max(
-        sum(
-            (max(Fraction(0), a - r * b) for a, b in zip(kernel[x], kernel[z], strict=True)),
-            Fraction(0),
-        )
-        for one, other in edges
-        for x, z in ((one, other), (other, one))
-    )
+    both = (pair for x, z in edges for pair in ((x, z), (z, x)))
+    return max(stick(kernel[x], kernel[z], r) for x, z in both)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -149,20 +149,3 @@ def test_the_certificate_sums_to_the_bound() -> None:
             total[x, 0] = total.get((x, 0), Fraction(0)) + r / d * q[x]
         assert {name: value for name, value in total.items() if value} == {"t": ONE}
         assert r / d * q[0] == largest_diagonal(q, r)
-
-
-def test_every_divergence_falls_in_the_least_diagonal_entry() -> None:
-    """phi(t) = (1 - t) f(0) + t f(1 / t), for f that are convex and piecewise linear."""
-    draw = random.Random(6)
-    for _ in range(100):
-        kinks = [(Fraction(draw.randrange(1, 40), 10), draw.randrange(4)) for _ in range(4)]
-
-        def f(x: Fraction, kinks: list[tuple[Fraction, int]] = kinks) -> Fraction:
-            raw = sum((slope * abs(x - at) for at, slope in kinks), Fraction(0))
-            return raw - sum((slope * abs(1 - at) for at, slope in kinks), Fraction(0))
-
-        values = [
-            (1 - t) * f(Fraction(0)) + t * f(1 / t) for t in (Fraction(i, 20) for i in range(1, 21))
-        ]
-        assert values[-1] == 0
-        assert values == sorted(values, reverse=True)
