@@ -29,43 +29,6 @@ def tables() -> Outcome:
     return ran(TABLES, TABLES.config)
 
 
-def test_table_4_has_the_printed_sigmas_and_other_orders(figure_10: Outcome) -> None:
-    table = figure_10.tables["calibration"]
-    assert [round(s, 2) for s in table.column("sigma")] == [21.46, 22.46]
-    assert [round(s, 2) for s in table.column("grid_sigma")] == [21.46, 22.46]
-    assert [round(s, 2) for s in table.column("order")] == [62.12, 64.97]
-    assert table.column("printed_order") == [34.31, 35.74]
-    assert table.column("printed_order_minus_least") == pytest.approx([3.0, 3.0], abs=5e-3)
-    for row in table.records:
-        # epsilon = lambda / sigma^2 + log(1 / delta) / (lambda - 1), as the paper has it.
-        for order, sigma in (
-            (row["order"], row["sigma"]),
-            (row["printed_order"], row["sigma_at_printed_order"]),
-        ):
-            spent = order / sigma**2 + math.log(1 / row["delta"]) / (order - 1)
-            assert spent == pytest.approx(row["epsilon"], rel=1e-9)
-        assert row["sigma_at_printed_order"] > 1.7 * row["printed_sigma"]
-        assert row["label_sigma"] < row["analytic_sigma"] < row["sigma"]
-        assert row["label_epsilon"] < row["counts_epsilon"] < row["epsilon"]
-        assert row["unanimous_right"] < row["unanimous_right_label"]
-
-
-def test_figure_10_has_one_minimum_in_each_panel(figure_10: Outcome) -> None:
-    for row in figure_10.tables["calibration"].records:
-        part = figure_10.tables["curves"].select(target=row["target"])
-        variances = part.column("variance")
-        place = variances.index(min(variances))
-        assert part.column("order")[place] == row["grid_order"]
-        assert variances[: place + 1] == sorted(variances[: place + 1], reverse=True)
-        assert variances[place:] == sorted(variances[place:])
-        assert max(part.column("order")) < 500
-    figure = FIGURE_10.plot(figure_10)
-    assert [axes.get_title().partition("\n")[0] for axes in figure.get_axes()] == [
-        r"(a) MNIST, $\varepsilon$ = 0.2676, $\delta$ = 0.0003",
-        r"(b) Fashion-MNIST, $\varepsilon$ = 0.2556, $\delta$ = 0.0003",
-    ]
-
-
 def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
     rows = tables.tables["totals"].records
     assert len(rows) == 24
@@ -93,25 +56,15 @@ def test_every_printed_total_is_ours_to_three_decimals(tables: Outcome) -> None:
 
 
 def test_every_printed_total_bounds_voters_trained_once(tables: Outcome) -> None:
-    """11 teachers together spend (11 epsilon, 11 Delta), whatever is asked; in exact decimals."""
-    rows = tables.tables["totals"].records
-    assert len(rows) == 24
+    """11 teachers together spend (11 epsilon, 11 Delta), whatever is asked."""
     teachers = {"MNIST": Decimal("0.0892"), "Fashion-MNIST": Decimal("0.0852")}
-    for row in rows:
+    for row in tables.tables["totals"].records:
         epsilon, delta = 11 * teachers[row["data"]], 11 * Decimal("0.0001")
-        assert (epsilon, delta) in {
-            (Decimal("0.9812"), Decimal("0.0011")),
-            (Decimal("0.9372"), Decimal("0.0011")),
-        }
         assert row["m"] * teachers[row["data"]] == Decimal(str(row["query_epsilon"]))
         assert epsilon < Decimal(str(row["printed_epsilon"]))
         assert delta < Decimal(str(row["printed_delta"]))
-        assert row["trained_once_epsilon"] == float(epsilon)
-        assert row["trained_once_delta"] == float(delta)
-        assert row["holds_trained_once"]
-    (judged,) = [c for c in tables.comparisons if "trained once" in c.claim]
-    assert judged.verdict == "sharper"
-    assert judged.ours.startswith("24 of 24 do")
+        spent = row["trained_once_epsilon"], row["trained_once_delta"]
+        assert spent == (float(epsilon), float(delta))
 
 
 def test_renyi_composition_of_the_labels_of_gnmax(tables: Outcome) -> None:
@@ -130,9 +83,7 @@ def test_renyi_composition_of_the_labels_of_gnmax(tables: Outcome) -> None:
 
 @pytest.mark.slow
 def test_another_slack_or_number_of_queries_has_nothing_printed() -> None:
-    other = TABLES.run(replace(TABLES.quick, slack=1e-5))
-    assert other.comparisons == ()
-    assert set(other.tables["totals"].column("agrees")) == {None}
+    assert TABLES.run(replace(TABLES.quick, slack=1e-5)).comparisons == ()
     some = TABLES.run(replace(TABLES.quick, queries=(20, 30)))
     assert some.tables["totals"].column("agrees").count(True) == 8
 
@@ -182,4 +133,3 @@ def test_curves_pass_through_the_totals(tables: Outcome) -> None:
     part = curves.select(data="MNIST", m=3)
     assert part.column("queries") == list(range(1, 101))
     assert part.column("general")[72] == general_composition(one, 73, 1e-4).epsilon
-    assert len(TABLES.plot(tables).get_axes()) == 2

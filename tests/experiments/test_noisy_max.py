@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise, permutations
+from itertools import permutations
 
 import mpmath
 import numpy as np
@@ -99,13 +99,6 @@ def test_label_epsilon_over_all_neighbours(voters: int, sigma: float, delta: flo
         assert found <= delta
 
 
-def test_pure_label_epsilon_does_not_grow_with_the_noise() -> None:
-    for voters in (1, 2, 3, 11, 50):
-        found = [label_epsilon(voters, s) for s in np.geomspace(0.05, 500, 400)]
-        assert all(b <= a for a, b in pairwise(found))
-        assert 0 < found[-1] < found[0] < math.inf
-
-
 def test_with_delta_more_noise_can_spend_more() -> None:
     found = [label_epsilon(3, sigma, 0.01) for sigma in (0.302, 0.31)]
     assert found[0] < 5 < 19 < found[1]
@@ -113,20 +106,17 @@ def test_with_delta_more_noise_can_spend_more() -> None:
         assert float(label_delta(3, sigma, epsilon)) == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(("epsilon", "sigma"), [(0.2676, 7.6834), (0.2556, 7.9227)])
-def test_label_sigma_of_the_paper_s_losses_is_the_least(epsilon: float, sigma: float) -> None:
-    found = calibrate_gnmax(Guarantee(epsilon, 3e-4), "label", voters=11).sigma
-    assert found == pytest.approx(sigma, abs=5e-5)
-    grid = np.linspace(0.01, found * 0.9999, 2_000)
-    assert all(label_epsilon(11, s, 3e-4) > epsilon for s in grid)
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.2676, 3e-4), (1.0, 0.0), (0.0, 0.01)])
-def test_label_calibration_meets_the_guarantee(epsilon: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "sigma"),
+    [(0.2676, 3e-4, 7.6834), (0.2556, 3e-4, 7.9227), (1.0, 0.0, None), (0.0, 0.01, None)],
+)
+def test_label_sigma_is_the_least(epsilon: float, delta: float, sigma: float | None) -> None:
     found = calibrate_gnmax(Guarantee(epsilon, delta), "label", voters=11)
-    assert label_delta(11, found.sigma, epsilon) <= delta + 1e-15
-    assert label_delta(11, found.sigma * 0.999, epsilon) > delta
     assert found.order is None
+    assert sigma is None or found.sigma == pytest.approx(sigma, abs=5e-5)
+    assert label_delta(11, found.sigma, epsilon) <= delta + 1e-15
+    grid = np.linspace(0.01, found.sigma * 0.9999, 2_000)
+    assert all(label_epsilon(11, s, delta) > epsilon for s in grid)
 
 
 def test_extreme_noise() -> None:
@@ -192,33 +182,11 @@ def test_the_bound_is_theorem_6(counts: list[int], sigma: float) -> None:
         assert found == (None if expected is None else pytest.approx(float(expected), rel=1e-9))
 
 
-def bernoulli_divergence(first: float, second: float, order: float) -> float:
-    """Divergence of the labels of two classes whose gaps in standard deviations are given."""
-    pairs = [(norm.logcdf(s * first), norm.logcdf(s * second)) for s in (1, -1)]
-    terms = [order * p + (1 - order) * q for p, q in pairs]
-    return float(np.logaddexp(*terms)) / (order - 1)
-
-
-def test_the_bound_holds_for_the_exact_distribution_of_two_classes() -> None:
-    better = 0
-    for sigma in (1.0, 2.0, 5.0, 20.0, 40.0):
-        for voters in (2, 3, 5, 8, 11, 20, 39, 100, 250):
-            for order in (1.01, 1.5, 3.0, 10.0, 40.0, 100.0):
-                found = bound([voters, 0], sigma, order)
-                gap = voters / sigma / SENSITIVITY
-                moved = (voters - 2) / sigma / SENSITIVITY
-                exact = bernoulli_divergence(gap, moved, order)
-                assert exact <= found * (1 + 1e-9) + 1e-15
-                better += found < gaussian_rdp(sigma, order)
-    assert better > 60
-
-
 @pytest.mark.parametrize(
-    ("counts", "sigma"), [([40, 5, 3], 6.0), ([25, 2, 2, 1], 4.0), ([20, 8, 2], 3.0)]
+    ("counts", "sigma"),
+    [([39, 0], 5.0), ([40, 5, 3], 6.0), ([25, 2, 2, 1], 4.0), ([20, 8, 2], 3.0)],
 )
-def test_the_bound_holds_for_the_exact_distribution_of_more_classes(
-    counts: list[int], sigma: float
-) -> None:
+def test_the_bound_holds_for_the_exact_distribution(counts: list[int], sigma: float) -> None:
     pmf = pmf_by_integral(np.array(counts), sigma)
     for order in (1.5, 3.0, 6.0):
         found = data_dependent_rdp(counts, sigma, order)
@@ -245,13 +213,6 @@ def test_the_paper_s_remark_on_11_voters(
     found = [data_dependent_rdp([11, 0], sigma, o) for o in orders]
     assert (found.count(None) < 200) == (sigma == 21.46)
     assert all(bound([11, 0], sigma, o) == gaussian_rdp(sigma, o) for o in orders)
-
-
-def test_it_helps_with_250_voters() -> None:
-    found = data_dependent_rdp([250, 0], 40.0, 20.0)
-    assert found is not None
-    assert found < gaussian_rdp(40.0, 20.0) / 1000
-    assert data_dependent_rdp([130, 120], 40.0, 20.0) is None
 
 
 def test_smallest_and_largest_gaps() -> None:
