@@ -97,16 +97,6 @@ def test_the_exposure_is_the_worst_delta_and_where(growth: Fraction, replacement
                     assert value == exposure
 
 
-def test_theorem_5_names_too_large_a_delta_from_three_drawn_on() -> None:
-    for n in (2, 3, 10, 100, 10**6):
-        for drawn in (1, 2, 3, 4, 10):
-            exposure = 1 - Fraction(n - 1, n) ** drawn
-            claimed = Fraction(drawn, n + 1)
-            assert (exposure >= claimed) == (drawn <= 2)
-            found = log_exposure(SamplingHistogram(n, drawn, 2, True))
-            assert found == pytest.approx(log(exposure), abs=1e-12)
-
-
 def test_theorem_5_is_false_for_an_epsilon_of_2t_over_n() -> None:
     """T = 1, epsilon = 2/n, fair coins: delta n^1.5 does not fall with n."""
     scaled = []

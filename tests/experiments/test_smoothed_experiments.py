@@ -7,17 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-import numpy as np
 import pytest
 
-from dpopt import smoothed
 from experiments.catalogue import named
 from experiments.smoothed import claims, notions, runtime
-from experiments.smoothed.elections import history, pmfs, units
+from experiments.smoothed.elections import history, units
 from tests.experiments.comparing import ran, verdict
 from tests.experiments.pictures import drawn
 
-FIGURE_1, FIGURE_3 = named("smoothed-figure-1"), named("smoothed-figure-3")
+FIGURE_1 = named("smoothed-figure-1")
 FIGURE_2 = named("smoothed-figure-2-left")
 TABLES = notions.run
 CLAIMS = claims.run
@@ -52,18 +50,6 @@ def test_figure_1_has_the_reference_values_and_stays_below_one_over_n() -> None:
     for row in table.records:
         assert row["log10_delta"] < row["log10_one_over_n"]
         assert row["log10_utility"] < row["log10_delta"] + math.log10(2.0)
-
-
-@pytest.mark.slow
-def test_figure_3_has_six_panels_and_more_privacy_at_higher_thresholds() -> None:
-    table = ran(FIGURE_3, FIGURE_3.quick).tables["elections"]
-    assert len(table.rows) == 6 * 26
-    for rate in (0.002, 0.0001):
-        columns = [
-            table.select(lost_rate=rate, threshold=t).column("log10_delta")
-            for t in (0.5, 0.51, 0.6)
-        ]
-        assert all(a > b > c for a, b, c in zip(*columns, strict=True))
 
 
 @pytest.mark.nightly
@@ -142,15 +128,6 @@ def test_the_claims_that_exact_values_refute() -> None:
     assert outcome.tables["lemmas"].select(lemma="2").column("largest") == [pytest.approx(1 / 3)]
 
 
-def test_names_of_distributions() -> None:
-    assert pmfs("history")["2020"] == 74216154 / (81268924 + 74216154)
-    assert (len(pmfs("units")), len(pmfs("history")), list(pmfs("DC NE-2"))) == (
-        56,
-        26,
-        ["DC", "NE-2"],
-    )
-
-
 def _products_as_written(m: int, count: int, n: int) -> int:
     """Pairs of histograms that are put together, listed one by one."""
     total = 0
@@ -187,35 +164,3 @@ def test_theorem_2_counts_what_is_multiplied() -> None:
     assert verdict(outcome.comparisons, "restated") == "differs"
     assert verdict(outcome.comparisons, "exactly") == "agrees"
     drawn(RUNTIME, outcome)
-
-
-def test_two_categories_take_a_cubic_number_of_products() -> None:
-    # sum (n1 + 1)(n2 + 1) over n2 >= 1, and n + 1 compositions of n + 1 terms.
-    for n in (1, 7, 30):
-        pairs = math.comb(n + 3, 3) - (n + 1)
-        assert runtime.products(2, 2, n) == pairs + (n + 1) ** 2
-
-
-def test_algorithm_1_against_fractions() -> None:
-    n, shares = 3, (Fraction(3, 4), Fraction(1, 4))
-    mechanism = smoothed.SamplingHistogram(n, 2)
-    profile = smoothed.privacy_profile(mechanism, math.log(2))
-    delta = {
-        int(row[0]): Fraction(float(d))
-        for row, d in zip(profile.histograms, profile.delta, strict=True)
-    }
-    best = max(
-        sum(
-            math.prod(s if x == 0 else 1 - s for x, s in zip(database, vector, strict=True))
-            * delta[database.count(0)]
-            for database in product((0, 1), repeat=n)
-        )
-        for vector in product(shares, repeat=n)
-    )
-    rows = [[float(s), float(1 - s)] for s in shares]
-    for way in (
-        runtime.algorithm_1(profile.histograms, profile.delta, np.array(rows))[0],
-        runtime.definition_3(profile.histograms, profile.delta, np.array(rows)),
-        smoothed.smoothed_delta(mechanism, math.log(2), rows).delta,
-    ):
-        assert way == pytest.approx(float(best), rel=1e-12)

@@ -17,10 +17,6 @@ Pmf = list[Fraction]
 HALF = Fraction(1, 2)
 
 
-def divergence(p: Pmf, q: Pmf, growth: Fraction) -> Fraction:
-    return sum((max(Fraction(0), a - growth * b) for a, b in zip(p, q, strict=True)), Fraction(0))
-
-
 def record_utilities(pmfs: list[Pmf], threshold: Fraction) -> list[Fraction]:
     """E max(0, max posterior - t) / (1 - t) for each value that the record may really have."""
     found = []
@@ -76,7 +72,7 @@ def test_two_candidates_utilities_add_up_to_the_divergences(growth: Fraction) ->
     strict_from_below = 0
     for p, q in pairs_of_pmfs():
         both = record_utilities([p, q], threshold_of(growth))
-        forward, backward = divergence(p, q, growth), divergence(q, p, growth)
+        forward, backward = oracles.stick(p, q, growth), oracles.stick(q, p, growth)
         u = max(both)
         assert sum(both) == forward + backward
         assert u <= forward + backward <= 2 * u  # Lemma 10 has 3 u
@@ -85,21 +81,6 @@ def test_two_candidates_utilities_add_up_to_the_divergences(growth: Fraction) ->
         assert u >= threshold_of(growth) * delta
         strict_from_below += u < forward + backward
     assert strict_from_below > 50
-
-
-def test_lemma_10_is_an_equality_at_one_of_two_records() -> None:
-    """The < of Lemmas 2 and 10 fails: n = 2, T = 1, no ones against one, epsilon = ln 2."""
-    none, one = drawn_pmf((2, 0), 1), drawn_pmf((1, 1), 1)
-    growth = Fraction(2)
-    assert divergence(one, none, growth) == HALF
-    assert divergence(none, one, growth) == 0
-    assert max(record_utilities([none, one], threshold_of(growth))) == HALF
-
-
-def test_the_two_is_attained() -> None:
-    p, q = [Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]
-    u = max(record_utilities([p, q], HALF))
-    assert 2 * u == divergence(p, q, Fraction(1)) + divergence(q, p, Fraction(1)) == 1
 
 
 @pytest.mark.slow_after(1)
@@ -122,7 +103,7 @@ def test_lemma_1_for_any_number_of_categories(growth: Fraction) -> None:
         m = len(pmfs)
         utilities = record_utilities(pmfs, threshold_of(growth))
         deltas = [
-            max(divergence(*pair, growth) for o in pmfs for pair in ((pmf, o), (o, pmf)))
+            max(oracles.stick(*pair, growth) for o in pmfs for pair in ((pmf, o), (o, pmf)))
             for pmf in pmfs
         ]
         for u, delta in zip(utilities, deltas, strict=True):
@@ -137,40 +118,11 @@ def test_lemma_2_fails_with_a_prior_over_three_categories() -> None:
     """n = 3, T = 1, one record of each of two categories known: d = d' = 0 between those two."""
     pmfs = [drawn_pmf(with_record((1, 1, 0), c), 1) for c in range(3)]
     growth = Fraction(2)
-    assert divergence(pmfs[0], pmfs[1], growth) == divergence(pmfs[1], pmfs[0], growth) == 0
+    assert oracles.stick(pmfs[0], pmfs[1], growth) == oracles.stick(pmfs[1], pmfs[0], growth) == 0
     assert max(record_utilities(pmfs, threshold_of(growth))) == Fraction(1, 3)
     mechanism = SamplingHistogram(3, 1, 3)
     found = adversary_utility(mechanism, 2 / 3, (2, 1, 0), reading="categories")
     assert found == pytest.approx(math.log(1 / 3), abs=1e-14)
-
-
-def test_corollary_3_fails_with_a_prior_over_fifteen_categories() -> None:
-    """u(t, x_-i) > 2 delta(x) for one record: its maximum is over what x might have held."""
-    growth, unit, k = Fraction(9, 5), Fraction(1, 100), 13
-    q = Fraction(1, 12)
-    # Outputs: one that only category c makes, one for each other category, and a common one.
-    shown = {
-        "x": [Fraction(0)] + [q * unit] * k,
-        "c": [unit] + [growth * q * unit] * k,
-    }
-    for j in range(k):
-        row = [Fraction(0)] * (k + 1)
-        row[j + 1] = (1 + growth * q) * unit
-        shown[f"j{j}"] = row
-    pmfs = [[*row, 1 - sum(row)] for row in shown.values()]
-    both = [divergence(*pair, growth) for o in pmfs for pair in ((pmfs[0], o), (o, pmfs[0]))]
-    delta = max(both)
-    assert delta == unit
-    u = max(record_utilities(pmfs, threshold_of(growth)))
-    assert u > 2 * delta
-    assert u <= (1 + Fraction(14) / (growth + 1)) * delta
-    table = histograms(1, 15)
-    kernel = np.array([[float(v) for v in pmfs[int(np.argmax(row))]] for row in table])
-    database = np.eye(15, dtype=int)[0]
-    found = adversary_utility(
-        KernelMechanism(1, 15, kernel), float(threshold_of(growth)), database, reading="categories"
-    )
-    assert found == pytest.approx(math.log(u), abs=1e-12)
 
 
 @pytest.mark.slow_after(2)
