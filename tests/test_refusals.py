@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
@@ -89,6 +90,9 @@ def sgd(**changed: Any) -> None:
 K3, S3, X = cp.Variable((3, 3)), table.SortedHistograms(3, 3), cp.Variable(2)
 ASKED = cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0])
 MEAN = smoothed.SamplingHistogram(5, 4)
+# Each denominator is short; their common one would not be.
+PRIMES = [p for p in range(3, 2500) if all(p % q for q in range(2, math.isqrt(p) + 1))]
+DENOMINATORS = np.array([Fraction(1, p**200) for p in PRIMES], dtype=object)
 
 # By what is called: EXPRESSION -> WORDS of the refusal.
 REFUSED = {
@@ -227,6 +231,8 @@ unchanged(lambda p: p.set_bounds("L", lower=0.0)) -> no variable named 'L'; know
 unchanged(lambda p: p.replace_rows("b", {"x": [[1.0, 1.0]]}, upper=1.0)) -> no rows named 'b'
 unchanged(lambda p: p.replace_rows("budget", {"z": 1.0}, upper=1.0)) -> no variable named 'z'
 lp.solve(program(), stop_at_gap=-1.0) -> stop_at_gap
+lp.solve(program(), "gurobi") -> such as cvxpy:CLARABEL.
+lp.solve(program(), "Mosek") -> such as cvxpy:CLARABEL.
 lp.solve(Problem()) -> no variables
 Problem().assemble() -> no variables
 Problem().then_minimise([1.0]) -> no objective before
@@ -349,6 +355,17 @@ batch_distribution(np.arange(400_000) % 200, 60) -> additions
 smoothed.privacy_profile(smoothed.SamplingHistogram(2000, 1000, 3), 1.0) -> Give one histogram
 sgd(lowest=-30_000, highest=30_000) -> table of
 sgd(lowest=-30_000, highest=30_000, rounded=True) -> table of
+smoothed.SamplingHistogram.of_lost_rate(10, "1e-100000000") -> lost_rate is
+smoothed.SamplingHistogram.of_lost_rate(10, "0." + "0" * 5000 + "1") -> lost_rate is
+smoothed.SamplingHistogram.of_lost_rate(10, "1/0") -> lost_rate is
+smoothed.SamplingHistogram.of_lost_rate(10, "nan") -> lost_rate is
+smoothed.smoothed_delta(MEAN, 1, [[1e308, 1e308]]) -> sum
+smoothed.smoothed_delta(MEAN, 1, [[1.7e308, 0.0]]) -> sum
+dpopt.Population([0.5, 0.5], 1.0, users=[[1e308, 1e308]]) -> sum
+dpopt.Population([0.5, 0.5], 1.0, users=[[1.7e308, 0.0]]) -> sum
+dpopt.Mollifier([0.5, 0.5], 1.0, distribution=[1e308, 1e308]) -> sum
+dpopt.Mollifier([0.5, 0.5], 1.0, distribution=[1.7e308, 0.0]) -> sum
+dpopt.public_prior.draw_own_category(DENOMINATORS, DENOMINATORS.size) -> common denominator
 roo.rule_weights(roo.RooSetting(10**15, 3, 5e-324), "exact") -> 1,000,000 of the q_m
 roo.rule_weights(roo.RooSetting(10**15, 2, 1e-9), "journal") -> 1,000,000 of the q_m
 roo.rule_weights(roo.RooSetting(10**7, 2, 1e-8), "journal-repaired") -> 1,000,000 of the q_m

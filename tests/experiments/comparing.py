@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dpopt import ParameterError
 from experiments.registry import Comparison, Experiment, Outcome, Table, telling
 from experiments.runner import Job
 
@@ -37,6 +38,16 @@ def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str])
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     return int(caught.value.code or 0)
+
+
+def refusal(call: Callable[..., object], *given: Any, **named: Any) -> str:
+    """The one sentence in which a call is refused."""
+    with pytest.raises(ParameterError) as caught:
+        call(*given, **named)
+    message = str(caught.value)
+    assert message.endswith((".", "?"))
+    assert "\n" not in message
+    return message
 
 
 def edited(table: Table, change: Cells | Callable[[Cells], Cells]) -> Table:

@@ -69,12 +69,6 @@ def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:
     assert check.excess > 0.01
 
 
-def test_sizes_of_the_paper_s_set() -> None:
-    assert full_size(Majority(11, 0.1, 3, 1e-5, 1e-5)) == 31_824
-    assert full_size(Majority(41, 0.1, 3, 1e-5, 1e-5)) == 73_629_072
-    assert full_size(Majority(101, 0.1, 3)) == 182_104
-
-
 @pytest.mark.parametrize(
     ("voters", "r", "shift", "target", "delta"),
     [

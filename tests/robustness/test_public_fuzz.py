@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import dpopt
 from dpopt import DpoptError, ParameterError
 from tests.robustness.hostile import EXTREME, NEVER, REFUSED, VALUES, values_for
 from tests.robustness.registry import (
@@ -25,7 +24,6 @@ from tests.robustness.registry import (
     called,
     good_for,
     parameter_of,
-    small_problem,
 )
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
@@ -158,9 +156,3 @@ def test_spoiled_arguments(name: str) -> None:
             if answered and value in (NEVER - legal) | REFUSED.get(argument, set()):
                 wrong.append(f"{argument} = {value}: accepted")
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("name", ["gurobi", "Mosek"])
-def test_a_backend_behind_cvxpy_is_named_as_it_is_written(name: str) -> None:
-    with pytest.raises(ParameterError, match=r"such as cvxpy:CLARABEL\."):
-        dpopt.solve(small_problem(), name)
