@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import permutations, product
+from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import mpmath
@@ -99,22 +99,30 @@ def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> F
 
 def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[Any, Any]]:
     """Pr[label] under both neighbours for all voters at corners, none left out."""
-    b = 1 / (1 + math.exp(-epsilon))
+    b, pairs = 1 / (1 + math.exp(-epsilon)), []
     kinds = (b, 1 - b), (1 - b, b), (0.0, 0.0), (1.0, 1.0)
-    pairs = {}
-    for chosen in product(range(4), repeat=voters):
-        key, sides = tuple(sorted(chosen)), []
-        if key in pairs:
-            continue
-        for side in (0, 1):
-            pmf = np.ones(1)
-            for kind in key:
-                pmf = np.convolve(pmf, [1 - kinds[kind][side], kinds[kind][side]])
-            signs = np.where(np.arange(voters + 1) > voters / 2, 1, -1)
-            one = min(1.0, float(pmf @ (1 + signs * np.asarray(gamma)) / 2))
-            sides.append([1 - one, one])
-        pairs[key] = tuple(sides)
-    return list(pairs.values())
+    signs = np.where(np.arange(voters + 1) > voters / 2, 1, -1)
+    for chosen in combinations_with_replacement(kinds, voters):
+        pmfs = (np.array(poisson_binomial(side)) for side in zip(*chosen, strict=True))
+        ones = [min(1.0, float(pmf @ (1 + signs * np.asarray(gamma)) / 2)) for pmf in pmfs]
+        pairs.append(tuple([1 - one, one] for one in ones))
+    return pairs
+
+
+def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) -> Fraction:
+    """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
+
+    @cache
+    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
+        if at == len(rounds):
+            return max(a - growth * b, Fraction(0))
+        plans = (
+            sum((worth(at + 1, a * p, b * q) for p, q in zip(one, other, strict=True)), Fraction(0))
+            for one, other in rounds[at]
+        )
+        return max(plans)
+
+    return worth(0, Fraction(1), Fraction(1))
 
 
 def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import permutations, product
 from operator import ge
 from pathlib import Path
@@ -26,7 +25,7 @@ from dpopt.shape import made
 from dpopt.table import Graph, Table
 from dpopt.table.pairs import pairs_of, undominated
 from dpopt.votes import Spending
-from tests.oracles import corners, in_floats
+from tests.oracles import by_histories, corners, in_floats, stick
 from tests.proofs.test_fuzz import run
 
 Pmf = tuple[Fraction, ...]
@@ -36,22 +35,6 @@ RESPONSE: Pairs = [((Fraction(3, 5), Fraction(2, 5)), (Fraction(2, 5), Fraction(
 
 def both_orders(pairs: Iterable[tuple[Pmf, Pmf]]) -> Pairs:
     return [pair for p, q in pairs for pair in ((p, q), (q, p))]
-
-
-def by_histories(rounds: Sequence[Pairs], growth: Fraction) -> Fraction:
-    """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
-
-    @cache
-    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
-        if at == len(rounds):
-            return max(a - growth * b, Fraction(0))
-        plans = (
-            sum((worth(at + 1, a * p, b * q) for p, q in zip(one, other, strict=True)), Fraction(0))
-            for one, other in rounds[at]
-        )
-        return max(plans)
-
-    return worth(0, Fraction(1), Fraction(1))
 
 
 def random_table(rng: np.random.Generator, inputs: int, outputs: int) -> Table:
@@ -119,10 +102,6 @@ def test_the_verifier_bounds_the_recursion(seed: int) -> None:
     assert verdict.slack >= 0
 
 
-def excess(pair: tuple[Pmf, Pmf], alpha: Fraction) -> Fraction:
-    return sum((max(p - alpha * q, Fraction(0)) for p, q in zip(*pair, strict=True)), Fraction(0))
-
-
 @pytest.mark.slow_after(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
@@ -131,7 +110,7 @@ def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
     table = random_table(rng, 6, int(rng.integers(3, 5)))
     every = neighbours_of(table)
     alphas = {p / q for pair in every for p, q in zip(*pair, strict=True)} | {Fraction(0)}
-    profile = {pair: tuple(excess(pair, alpha) for alpha in sorted(alphas)) for pair in every}
+    profile = {pair: tuple(stick(*pair, alpha) for alpha in sorted(alphas)) for pair in every}
     maximal = {
         curve
         for curve in profile.values()

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
 
 from dpopt.composition import adaptive_delta, adaptive_epsilon
+from tests.oracles import by_histories, corners
 from tests.robustness.hostile import more
 
 Masses = tuple[Fraction, ...]
 Pairs = list[tuple[Masses, Masses]]
-
-
-def by_histories(pairs: Pairs, releases: int, growth: Fraction) -> Fraction:
-    """The largest of max(a - e b, 0) summed over all outputs, the next pair chosen after each."""
-
-    @cache
-    def worth(left: int, ratio: Fraction) -> Fraction:
-        # Of masses (ratio, 1): all others are multiples.
-        if left == 0:
-            return max(ratio - growth, Fraction(0))
-        return max(
-            sum(
-                (
-                    (q * worth(left - 1, ratio * p / q) if q else ratio * p)
-                    for p, q in zip(one, other, strict=True)
-                    if p
-                ),
-                start=Fraction(0),
-            )
-            for one, other in pairs
-        )
-
-    return worth(releases, Fraction(1))
 
 
 def random_pairs(rng: np.random.Generator) -> Pairs:
@@ -64,7 +41,7 @@ def test_recursion(seed: int) -> None:
         pairs, releases = random_pairs(rng), int(rng.integers(1, 5))
         growth = Fraction(int(rng.integers(8, 40)), 8)
         both = pairs + [(other, one) for one, other in pairs]
-        exact = by_histories(both, releases, growth)
+        exact = by_histories([both] * releases, growth)
         found = adaptive_delta(floats(pairs), releases, math.log(growth))
         # The float of log(e), and of each probability, is rounded.
         assert found.lower <= float(exact) * (1 + 1e-12)
@@ -83,46 +60,11 @@ def test_randomised_response() -> None:
     assert found.lower - 1e-10 <= binomial <= found.upper + 1e-10
 
 
-def bare_majorities(voters: int, ratio: float) -> list[tuple[list[float], list[float]]]:
-    """Pr[majority] for all corners of p and p': s voters rise, t fall, o are 1, the others 0."""
-    b = ratio / (1 + ratio)
-
-    def label(chances: list[float]) -> list[float]:
-        pmf = np.ones(1)
-        for p in chances:
-            pmf = np.convolve(pmf, [1 - p, p])
-        one = min(1.0, float(pmf[voters // 2 + 1 :].sum()))
-        return [1 - one, one]
-
-    pairs = []
-    for s in range(voters + 1):
-        for t in range(voters + 1 - s):
-            for o in range(voters + 1 - s - t):
-                fixed = [1.0] * o + [0.0] * (voters - s - t - o)
-                rest = [b] * s + [1 - b] * t, [1 - b] * s + [b] * t
-                pairs.append((label(rest[0] + fixed), label(rest[1] + fixed)))
-    return pairs
-
-
-@pytest.mark.parametrize(
-    ("voters", "voter_epsilon", "releases", "epsilon", "delta"),
-    [(3, 0.5, 2, 1.0, 0.18409792625505), (3, 0.5, 3, 1.2, 0.20784392466204)],
-)
-def test_majorities(
-    voters: int, voter_epsilon: float, releases: int, epsilon: float, delta: float
-) -> None:
-    """Fresh labels of the bare majority of private voters: values of the specification."""
-    pairs = bare_majorities(voters, math.exp(voter_epsilon))
-    found = adaptive_delta(pairs, releases, epsilon, accuracy=1e-7)
-    assert found.lower <= delta + 1e-9
-    assert delta - 1e-9 <= found.upper <= delta * (1 + 1e-7) + 1e-9
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_twenty_labels() -> None:
     """The bare majority of 11 voters of epsilon 0.1, 20 labels, epsilon 5.3868."""
-    found = adaptive_delta(bare_majorities(11, math.exp(0.1)), 20, 5.3868)
+    found = adaptive_delta(corners(11, 0.1, [1.0] * 12), 20, 5.3868)
     assert 3.9991e-6 < found.upper < 4.004e-6
     assert found.lower < 3.99996e-6
 

@@ -133,16 +133,6 @@ def test_frames(library: str) -> None:
 # --- What labels spend
 
 
-@pytest.mark.parametrize(
-    ("queries", "epsilon", "delta"), [(20, 5.352, 0.006), (50, 9.901, 0.015), (100, 15.044, 0.030)]
-)
-def test_printed_totals_of_table_2(queries: int, epsilon: float, delta: float) -> None:
-    setting = Majority(11, 0.0892, 3, 1e-4, 3e-4)
-    _, total = Spending(setting, trained_once=False, slack=1e-4).total(queries)
-    assert total.epsilon == pytest.approx(epsilon, abs=5.01e-4)
-    assert total.delta == pytest.approx(delta, abs=5.01e-4)
-
-
 def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
     setting = Majority(11, 0.0892, 3, 1e-4, 3e-4)
     once = Spending(setting, trained_once=True, slack=1e-4)
