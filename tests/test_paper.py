@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from math import comb
@@ -101,20 +100,6 @@ def test_every_paragraph_with_a_claim_names_files_that_there_are() -> None:
     assert len(named) > 10
     for path in named:
         assert (ROOT / path).exists(), path
-
-
-def test_the_lines_of_python_are_of_public_names() -> None:
-    (code,) = (part for part in COMMENTS if "import dpopt" in part)
-    tree = ast.parse("import" + code.partition("\nimport")[2])
-    names = {
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "dpopt"
-    }
-    assert names == {"certify"}
-    assert names <= set(dir(dpopt))
 
 
 def test_the_errors_of_majorities() -> None:

@@ -215,25 +215,6 @@ def test_what_a_backend_raises_is_not_swallowed_and_the_next_run_works(task: str
     TASKS[task](Faulty(lambda raw: raw))
 
 
-def test_ctrl_c_while_saving_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "gamma.json"
-    dpopt.design(dpopt.Majority(3, 0.1, 1)).save(path)
-    before = path.read_bytes()
-
-    def interrupted(*_: object, **__: object) -> int:
-        raise KeyboardInterrupt
-
-    other = dpopt.design(dpopt.Majority(5, 0.1, 1))
-    monkeypatch.setattr(Path, "write_text", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        other.save(path)
-    monkeypatch.undo()
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_work_in_threads_is_that_in_a_row() -> None:
     """Programs, designs, audits and proofs of different kinds at once; one problem many times."""
     rng = np.random.default_rng(0)

@@ -196,17 +196,6 @@ def proof_of(setting: Setting, slack: Fraction) -> Certificate:
 
 
 @dataclass(frozen=True)
-class LenientProof(Coin):
-    """Its proof looks at nothing."""
-
-    kind: ClassVar[str] = "toy-lenient"
-
-    def judge(self, table: Any) -> Certificate:
-        del table
-        return super().judge(self.closed_form())
-
-
-@dataclass(frozen=True)
 class Blind(Coin):
     """Its proof checks nothing, and says that much slack is left."""
 
@@ -370,7 +359,7 @@ class NoSignCheck(Odds):
 
 RIGHT = (Coin, Worded, Published, Odds)
 WRONG = (
-    *(LenientProof, Blind, OtherDraws, OtherSubject),
+    *(Blind, OtherDraws, OtherSubject),
     *(OneSided, OffByOne, NegativeWeight, MoreOutputs, HiddenRatio, NoSignCheck),
 )
 OTHERS = (Unlooked, Careless, LessProved)

@@ -14,8 +14,6 @@ from math import ceil, comb, exp, lcm, log, sqrt
 import numpy as np
 import pytest
 from flint import fmpz_poly
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dpopt
 from dpopt import majority
@@ -118,20 +116,6 @@ def test_the_polynomials_tell_what_is_broken() -> None:
     assert worst_ratio([one] * 4, corners(Fraction(2), Fraction(0))) == 4
 
 
-@pytest.mark.slow
-@given(
-    st.lists(st.fractions(0, 1, max_denominator=20), min_size=3, max_size=3),
-    st.integers(1, 3),
-    st.fractions(1, 5, max_denominator=7),
-)
-def test_what_the_polynomials_prove_holds(upper: list[Fraction], m: int, r: Fraction) -> None:
-    gamma, pairs = [*reversed(upper), *upper], corners(r, Fraction(0))
-    voters = [pairs[i % len(pairs)] for i in (0, 1, 2, 2, 3)]
-    one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
-    if is_private_for_every_epsilon(upper, m, full=True):
-        assert one <= r**m * other
-
-
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("k", [3, 11, 21, 31])
 def test_theorem_4_1_holds_for_unequal_voters(k: int) -> None:
@@ -142,35 +126,6 @@ def test_theorem_4_1_holds_for_unequal_voters(k: int) -> None:
             majority.double_subsampling(k, m)[(k + 1) // 2 :], [float(u) for u in upper], atol=1e-14
         )
         assert is_private_for_every_epsilon(upper, m)
-
-
-@pytest.mark.slow
-@given(
-    st.integers(1, 3).flatmap(
-        lambda m: st.tuples(
-            st.just(m),
-            st.lists(
-                st.tuples(st.fractions(0, 1, max_denominator=9), st.fractions(0, 1)),
-                min_size=2 * m - 1,
-                max_size=2 * m - 1,
-            ),
-        )
-    ),
-    st.fractions(1, 4, max_denominator=9),
-    st.sampled_from([Fraction(0), Fraction(1, 10)]),
-)
-def test_a_majority_of_2m_less_1_spends_m_epsilon(
-    voters: tuple[int, list[Pair]], r: Fraction, shift: Fraction
-) -> None:
-    """Only p <= r p' + Delta is used, which is half of what privacy gives."""
-    m, draws = voters
-    p = [first for first, _ in draws]
-    # Any p' between (p - Delta) / r and 1.
-    lowest = [max(x - shift, Fraction(0)) / r for x in p]
-    q = [low + share * (1 - low) for low, (_, share) in zip(lowest, draws, strict=True)]
-    ones = [Fraction(1)] * (2 * m)
-    allowed = 1 - (1 - shift) ** (2 * m - 1)
-    assert output_one(ones, p) <= r**m * output_one(ones, q) + allowed
 
 
 @pytest.mark.slow_after(1)

@@ -2,7 +2,7 @@
 
 If e^epsilon is replaced by a rational e > 1, the recursion and every inequality of the lemmas are
 rational, and each is decided without rounding. e equals e^epsilon for some epsilon, so a
-counterexample refutes the lemma. Lemmas 1 and 9 are with Table I.
+counterexample refutes the lemma. Lemmas 1 and 9 are with Table I, lemma 8 with figure 2.
 """
 
 import math
@@ -15,7 +15,6 @@ from itertools import product
 import pytest
 
 from dpopt import roo
-from tests.oracles import exponential
 
 Margins = Iterator[tuple[int, Fraction]]
 """m, and the right side minus the left side."""
@@ -223,37 +222,6 @@ def test_q_is_below_t_at_the_last_m_alone(
     assert all(case.w(m) < 0 for _, case, m in failing)
 
 
-@pytest.mark.parametrize("n", [5, 10, 20, 30, pytest.param(50, marks=pytest.mark.nightly)])
-def test_lemma_8_holds_on_the_grid(n: int) -> None:
-    """P(smallest share < gamma') <= k exp(-2 n (gamma - gamma')^2) for P >= gamma > gamma'.
-
-    Some categories are at gamma, and the others equal.
-    """
-    shares, parts = ("1/5", "1/2", "9/10", "1"), ("1/10", "1/2", "3/4", "19/20")
-    for k, share, part in product((2, 3, 4), map(Fraction, shares), map(Fraction, parts)):
-        gamma = share / k
-        threshold = part * gamma
-        # Below the bound, as e^x is above by the last of 100 digits.
-        above = exponential(2 * n * (gamma - threshold) ** 2) + Fraction(1, 10**100)
-        bound = k / above
-        for low in range(1, k):
-            pmf = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
-            assert 1 - all_reach(pmf, n, math.ceil(n * threshold)) <= bound
-
-
-def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
-    """Return the probability that each category has at least ``least`` of n records."""
-    sums = [Fraction(1)] + [Fraction(0)] * records
-    for p in pmf:
-        new = [Fraction(0)] * (records + 1)
-        for done, weight in enumerate(sums):
-            if weight:
-                for count in range(least, records - done + 1):
-                    new[done + count] += weight * p**count / math.factorial(count)
-        sums = new
-    return sums[records] * math.factorial(records)
-
-
 def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
     # The package rounds each q_m up to a multiple of 2^-62, in the place of e of `RooSetting`.
     for n, k, epsilon in ((20, 3, 0.1), (3, 2, 0.5), (24, 3, 0.05), (7, 4, 1.0)):
@@ -264,14 +232,3 @@ def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
             for m, value in enumerate(q):
                 found = Fraction(weights[m] if m < len(weights) else 0, 1 << 62)
                 assert 0 <= found - value <= Fraction(len(q), 1 << 58)
-
-
-def test_all_categories_reach_their_least_by_enumeration() -> None:
-    pmf = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
-    for least in range(3):
-        chance = sum(
-            math.prod(pmf[category] for category in data)
-            for data in product(range(3), repeat=6)
-            if min(data.count(category) for category in range(3)) >= least
-        )
-        assert all_reach(pmf, 6, least) == chance
