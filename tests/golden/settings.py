@@ -8,12 +8,10 @@ what they are held to is told in `tests.golden.compare`.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -23,7 +21,6 @@ import dpopt
 from dpopt import (
     majority,
     smoothed,
-    verify,
 )
 from experiments.majority import noisy_max
 from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
@@ -204,26 +201,6 @@ def formula(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
         "pieces": [[p.value.numerator, p.value.denominator, p.status] for p in found.pieces],
         **at,
     }
-
-
-def verified(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
-    """What verify.py says of a saved design and its proof: what was shown, value and bound."""
-    return _verified(made(setting, *given, **named))
-
-
-def _verified(found: Any, *, proof: bool = True) -> Numbers:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.json"
-        found.save(path, proof=proof)
-        proofs = [str(path.with_suffix(".proof.json"))] if proof else []
-        lines = list(verify.check(str(path), *proofs))
-    shown = [line.partition(":")[0] for line in lines]
-    value = next(float(line.split()[1]) for line in lines if line.startswith("value:"))
-    return {"shown": shown, "value": value, "private": True}
-
-
-def certified(table: Any, epsilon: float) -> Numbers:
-    return _verified(dpopt.certify(table, epsilon, tolerance=1.0), proof=False)
 
 
 SAMPLING = smoothed.SamplingHistogram
@@ -561,31 +538,6 @@ for name, (setting, *numbers, asked) in EXACT.items():
     case(f"exact/{name} r=7/5", exact, setting, *numbers, ratio=Fraction(7, 5), **asked)
     if name not in ("prior", "voters surrogate"):
         case(f"exact/{name} formula", formula, setting, *numbers, **asked)
-
-# --- what verify.py says of saved files --------------------------------------------------------
-
-FILES: dict[str, tuple[Any, ...]] = {
-    "kernel": (Kernel, "absolute", 0.7, {"graph": "path", "inputs": 5}),
-    "kernel delta": (Kernel, "absolute", 0.5, 0.05, {"graph": "path", "inputs": 5}),
-    "kernel own rows": (Kernel, "absolute", 1.0, {"inputs": 6, "constraints": CAPPED}),
-    "kernel words": (Kernel, "hamming", 1.0, {"shape": (3, 2), **WORDS}),
-    "majority": (Voters, 11, 0.1, 3, {}),
-    "majority worst": (Voters, 5, 0.3, 1.5, {"objective": "worst-case"}),
-    "majority regret": (Voters, 5, 0.3, 1.5, {"objective": "least-regret"}),
-    "majority Delta": (Voters, 5, 0.3, 1.5, {"voter_delta": 1e-3, "delta": 0.01}),
-    "multiclass": (dpopt.Multiclass, 5, 3, 0.5, 2, {}),
-    "plurality": (Ballots, 7, 3, 0.5, {}),
-    "roo": (dpopt.RevealOrObscure, 12, 3, 0.5, {}),
-    "best sampler": (dpopt.BestSampler, 6, 3, 1.0, {}),
-    "smooth floor": (dpopt.SmoothFloor, 5, 2, 1.0, {}),
-    "public prior": (dpopt.PublicPrior, FIVE, 1.0, {}),
-    "population": (dpopt.Population, [0.1, 0.2, 0.3, 0.4], 1.0, USERS, {}),
-    "mollifier": (dpopt.Mollifier, THREE, 0.4, [0.0, 0.0, 1.0], {}),
-    "workload": (dpopt.Workload, "prefix", 1.0, 4, {}),
-}
-for name, (setting, *numbers, asked) in FILES.items():
-    case(f"verify/{name}", verified, setting, *numbers, **asked)
-case("verify/certified table", certified, SYMMETRIC_TABLE, 1.0)
 
 # --- what is asked without any mechanism -------------------------------------------------------
 
