@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2, chisquare
+from scipy.stats import chisquare
 
 import dpopt
 from dpopt import (
@@ -25,7 +25,6 @@ from dpopt import (
 )
 from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper, general_composition, simple_composition
-from dpopt.shape import Design
 from dpopt.votes import MOST_QUERIES, Spending
 from experiments.ensembles.ladder import ladder
 from tests.oracles import binomial
@@ -49,33 +48,6 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- Labels
-
-
-def chance_of_one(made: Design, ones: int) -> Fraction:
-    """From the certified integers."""
-    votes = [1] * ones + [0] * (made.setting.voters - ones)
-    weights = made.setting.output_weights(made.table, votes)
-    return Fraction(weights[1], sum(weights))
-
-
-def test_labels_of_two_classes_follow_the_certified_distribution() -> None:
-    each = 8000
-    ones = np.random.default_rng(0).permutation(np.repeat(np.arange(12), each))
-    ballots = (np.arange(11) < ones[:, None]).astype(np.int64)
-    # Of this prior, most of whose rows are noisy.
-    made = dpopt.design(dpopt.Majority(11, 0.3, 3, prior="uniform:0,1"))
-    batch = vote(made, ballots, trained_once=False)
-    statistic, cells = 0.0, 0
-    for count in range(12):
-        p = chance_of_one(made, count)
-        found = int(batch.labels[ones == count].sum())
-        if min(p, 1 - p) == 0:
-            assert found == each * p
-        elif each * min(p, 1 - p) >= 50:
-            statistic += float((found - each * p) ** 2 / (each * p * (1 - p)))
-            cells += 1
-    assert cells >= 6
-    assert chi2.sf(statistic, cells) > ALARM
 
 
 def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:

@@ -13,11 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dpopt import roo
@@ -333,34 +331,6 @@ def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> No
     assert results["machine"]["cores"] >= 1
     # A part of the run, or a quick one, leaves the published results alone.
     assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
-
-
-def test_rows_of_roo_are_those_of_every_pair_of_neighbours() -> None:
-    setting = roo.RooSetting(9, 4, 0.3)
-    n, k, e = 9, 4, math.exp(0.3)
-    expected = set()
-    for counts in product(range(n + 1), repeat=k):
-        if sum(counts) != n:
-            continue
-        for out, into in product(range(k), repeat=2):
-            if out == into or counts[out] == 0:
-                continue
-            after = list(counts)
-            after[out] -= 1
-            after[into] += 1
-            for c, moved in zip(counts, after, strict=True):
-                expected.add((min(counts), c, min(after), moved))
-    found = list(zip(*(a.tolist() for a in suite_samplers._every_move(setting)), strict=True))
-    assert set(found) == expected
-    assert len(found) == len(expected)
-    matrix, right = suite_samplers.every_row(setting)
-    q = np.random.default_rng(0).random(setting.largest_minimum + 1)
-    pmf = [
-        (q[m] / k + (1 - q[m]) * c / n, q[after] / k + (1 - q[after]) * moved / n)
-        for m, c, after, moved in found
-    ]
-    excess = [n * (after - e * before) for before, after in pmf]
-    assert matrix @ q - right == pytest.approx(excess, abs=1e-12)
 
 
 def test_the_journal_recursion_is_the_journal_rule() -> None:

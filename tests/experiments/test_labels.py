@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from experiments.majority.labels import (
     EQUAL,
     EXACT,
     EXPONENTIAL,
-    GENERAL,
     GNMAX,
     GNMAX_LABEL,
     Config,
@@ -53,14 +52,6 @@ def row_of(outcome: Outcome, table: str, labels: int, way: str) -> dict[str, Any
 
 
 # --- private voters ------------------------------------------------------------------------------
-
-
-def test_a_design_under_a_curve_errs_least_and_equal_shares_most(outcome: Outcome) -> None:
-    for labels in SMALL.labels:
-        ways = (CURVE, EXACT, GENERAL, EQUAL, COIN)
-        errors = [row_of(outcome, "voters", labels, way)["error"] for way in ways]
-        assert all(a <= b + 1e-6 for a, b in pairwise(errors))
-    assert row_of(outcome, "voters", 20, CURVE)["error"] == pytest.approx(0.0331, abs=5e-5)
 
 
 def test_equal_shares_are_one_label_of_that_epsilon(outcome: Outcome) -> None:
@@ -177,12 +168,8 @@ def test_two_labels_composed_exactly_by_brute_force(outcome: Outcome, way: str, 
     assert 0.97e-3 < spent_on_two(shares, 2.0) <= 1e-3
 
 
-def test_a_label_composed_exactly_has_less_regret_than_its_counts(outcome: Outcome) -> None:
+def test_equal_shares_and_coins_of_ballots(outcome: Outcome) -> None:
     for labels in SMALL.ballot_labels:
-        regrets = [
-            row_of(outcome, "ballots", labels, way)["regret"] for way in (GNMAX_LABEL, GNMAX, COIN)
-        ]
-        assert regrets == sorted(regrets)
         share = row_of(outcome, "ballots", labels, EQUAL)
         assert share["parameter"] == 2.0 / labels
         assert row_of(outcome, "ballots", labels, CURVE)["regret"] <= share["regret"] + 1e-6

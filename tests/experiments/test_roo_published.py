@@ -32,17 +32,12 @@ def test_bounds_have_the_reference_values() -> None:
 def test_sample_sizes_are_where_the_bounds_cross_alpha(
     alpha: float, k: int, epsilon: float
 ) -> None:
-    bounds = {
-        "laplace": published.laplace_bound,
-        "subrr": published.subrr_bound,
-        "roo": published.roo_bound,
-    }
     sizes = {}
     for method in published.METHODS:
+        bound = getattr(published, f"{method}_bound")
         n = sizes[method] = published.records_needed(method, alpha, k, epsilon)
-        assert bounds[method](roo.RooSetting(n, k, epsilon)) <= alpha * (1 + 1e-12)
-        if n > 1:
-            assert bounds[method](roo.RooSetting(n - 1, k, epsilon)) > alpha * (1 - 1e-12)
+        assert bound(roo.RooSetting(n, k, epsilon)) <= alpha * (1 + 1e-12)
+        assert n == 1 or bound(roo.RooSetting(n - 1, k, epsilon)) > alpha * (1 - 1e-12)
     # Lemma 1 of the journal paper.
     assert sizes["roo"] <= sizes["subrr"]
     assert sizes["roo"] < sizes["laplace"]
@@ -103,8 +98,7 @@ def test_lower_bound_records() -> None:
     for alpha, k, epsilon in [(0.1, 3, 1.0), (0.01, 10, 0.1), (0.4, 2, 0.01)]:
         n = published.lower_bound_records(alpha, k, epsilon)
         assert lower_bound(roo.RooSetting(n, k, epsilon)).value <= alpha
-        if n > 1:
-            assert lower_bound(roo.RooSetting(n - 1, k, epsilon)).value > alpha
+        assert n == 1 or lower_bound(roo.RooSetting(n - 1, k, epsilon)).value > alpha
         assert n <= published.records_needed("roo", alpha, k, epsilon)
     with pytest.raises(ParameterError, match="more than 1e15"):
         published.lower_bound_records(1e-10, 1000, 1e-6)
