@@ -6,6 +6,7 @@ import math
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +81,18 @@ def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path:
     assert not again.private
 
 
-def test_a_proof_of_less_than_is_promised_is_no_proof() -> None:
+def test_a_proof_of_less_than_is_promised_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    weaker = toys.proof_of(Coin(2.0), Fraction(1, 2))
+    monkeypatch.setattr(Coin, "judge", lambda *_: weaker)
     with pytest.raises(ParameterError, match="certificate is of .*, and kind .* promises"):
-        dpopt.design(toys.LessProved(1.0))
+        dpopt.design(Coin(1.0))
 
 
-def test_a_slack_below_zero_is_no_proof() -> None:
-    with pytest.raises(NotPrivateError, match="slack -0.001, and it must be") as caught:
-        dpopt.design(toys.Unlooked(1.0))
+def test_a_slack_below_zero_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Coin, "judge", lambda self, _: toys.proof_of(self, Fraction(-1, 1000)))
+        with pytest.raises(NotPrivateError, match="slack -0.001, and it must be") as caught:
+            dpopt.design(Coin(1.0))
     over.says_one_sentence(caught.value)
     proof = dpopt.design(Coin(1.0)).certificate
     assert proof is not None

@@ -200,21 +200,10 @@ class Blind(Coin):
     """Its proof checks nothing, and says that much slack is left."""
 
     kind: ClassVar[str] = "toy-blind"
-    slack: ClassVar[Fraction] = Fraction(1, 2)
 
     def judge(self, table: Any) -> Certificate:
         del table
-        return proof_of(self, self.slack)
-
-
-@dataclass(frozen=True)
-class Unlooked(Blind):
-    """Its proof computes a slack below 0, and does not look at it."""
-
-    kind: ClassVar[str] = "toy-unlooked"
-    slack: ClassVar[Fraction] = Fraction(-1, 1000)
-
-    epsilon: float
+        return proof_of(self, Fraction(1, 2))
 
 
 @dataclass(frozen=True)
@@ -245,38 +234,6 @@ class OtherSubject(Odds):
 
     def read(self, plain: Any) -> Any:
         return Keyed(super().read(plain))
-
-
-@dataclass(frozen=True)
-class Careless(Odds):
-    """It reads the integers of a file without a look at them, and says so with any error."""
-
-    kind: ClassVar[str] = "toy-careless"
-
-    def read(self, plain: Any) -> Any:
-        return plain[0] + "", plain[1] + ""
-
-    def judge(self, table: Any) -> Certificate:
-        return super().judge((int(table[0]), int(table[1])))
-
-    def output_weights(self, table: Any, data: int) -> Sequence[int]:
-        return super().output_weights(tuple(map(int, table)), data)
-
-    def value(self, table: Any) -> float:
-        return super().value(tuple(map(int, table)))
-
-    def table(self, point: Fraction) -> Any:
-        return tuple(map(str, super().table(point)))
-
-
-@dataclass(frozen=True)
-class LessProved(Coin):
-    """It promises more than it proves."""
-
-    kind: ClassVar[str] = "toy-less-proved"
-
-    def judge(self, table: Any) -> Certificate:
-        return Coin(2 * self.epsilon).judge(table)
 
 
 # What they draw from, or promise, is not what was proved.
@@ -362,10 +319,7 @@ WRONG = (
     *(Blind, OtherDraws, OtherSubject),
     *(OneSided, OffByOne, NegativeWeight, MoreOutputs, HiddenRatio, NoSignCheck),
 )
-OTHERS = (Unlooked, Careless, LessProved)
-_ALL: Mapping[str, type[Setting]] = {
-    kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG, *OTHERS)
-}
+_ALL: Mapping[str, type[Setting]] = {kind.kind: _KINDS.pop(kind.kind) for kind in (*RIGHT, *WRONG)}
 
 
 @contextmanager

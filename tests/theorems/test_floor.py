@@ -88,27 +88,3 @@ def test_the_rows_decide_and_few_of_them_are_enough() -> None:
         few = [rows[c, d] for c in range(n) for d in looked_at(n, k, last, c)]
         assert max(1, *few) == everything
         assert all(rows[c, d] <= Fraction(c + 1, c) for c, d in rows if c >= last > 0)
-
-
-def test_blocks_imply_their_rows() -> None:
-    draw = random.Random(8)
-    made = tables(draw)
-    n, k = 8, 3
-    for _ in range(60):
-        w = next(made)
-
-        def least(categories: int, records: int, w: Table = w) -> int:
-            return min(sums(w, categories, records))
-
-        c1, d1 = draw.randrange(4), draw.randrange(1, 4)
-        c2, d2 = c1 + draw.randrange(2), d1 + draw.randrange(2)
-        lost = max(0, (w(d2) - w(d2 - 1)) - (w(c1 + 1) - w(c1)))
-        for z in (w(c1) + least(k - 1, n - c2), w(c1) + w(d1) + least(k - 2, n - c2 - d2)):
-            if z <= lost:
-                continue
-            limit = Fraction((w(c1) + w(c2 + 1) - w(c2)) * z, w(c1) * (z - lost))
-            for c in range(c1, c2 + 1):
-                for d in range(d1, d2 + 1):
-                    ratio = ratio_of_row(w, n, k, c, d)
-                    assert ratio is not None
-                    assert ratio <= limit

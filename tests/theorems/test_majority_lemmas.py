@@ -18,7 +18,7 @@ from random import Random
 import pytest
 
 from dpopt import majority
-from tests.oracles import poisson_binomial
+from tests.oracles import binomial, poisson_binomial
 
 Gamma = tuple[Fraction, ...]
 """gamma's upper half, l = (K + 1) / 2..K."""
@@ -36,7 +36,7 @@ def noise_functions(voters: int, random: int) -> list[Gamma]:
 
 @cache
 def _pmf(k: int, p: Fraction) -> tuple[Fraction, ...]:
-    return tuple(comb(k, i) * p**i * (1 - p) ** (k - i) for i in range(k + 1))
+    return tuple(binomial(k, p))
 
 
 @cache
@@ -104,8 +104,7 @@ def _slack(gamma: Gamma, ratio: Fraction, m: int, points: int) -> Iterator[Fract
         yield target - 1 - (mean_output(gamma, p) - target * mean_output(gamma, low))
 
 
-def _whole_majority(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    del gammas
+def _whole_majority(k: int, _: Sequence[Gamma], points: int) -> Iterator[Fraction]:
     for ratio, m in product(RATIOS, range((k + 1) // 2, k + 1)):
         yield from _slack((Fraction(1),) * ((k + 1) // 2), ratio, m, points)
 
@@ -136,8 +135,7 @@ def _sufficient(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fracti
             yield from _slack(gamma, ratio, m, points)
 
 
-def _recurrence(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    del gammas, points
+def _recurrence(k: int, *_: object) -> Iterator[Fraction]:
     # Both sides are linear in g: the functions that are 1 at one count decide.
     for i in range(k + 2):
         p = Fraction(i, k + 1)
@@ -145,8 +143,7 @@ def _recurrence(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fracti
             yield -abs(k * p * _pmf(k - 1, p)[j] - (j + 1) * _pmf(k, p)[j + 1])
 
 
-def _hypergeometric(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    del gammas, points
+def _hypergeometric(k: int, *_: object) -> Iterator[Fraction]:
     for i in range(k + 1):
         p = Fraction(i, k)
         pmf = _pmf(k, p)
@@ -169,8 +166,7 @@ def double_subsampling(voters: int, m: int) -> Gamma:
     )
 
 
-def _sampled(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    del gammas
+def _sampled(k: int, _: Sequence[Gamma], points: int) -> Iterator[Fraction]:
     for ratio, m in product(RATIOS, range(1, (k - 1) // 2 + 1)):
         yield from _slack(double_subsampling(k, m), ratio, m, points)
 

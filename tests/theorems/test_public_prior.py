@@ -92,47 +92,15 @@ def test_algorithm_1_is_its_closed_form_and_reaches_the_bound(r: Fraction) -> No
         assert diagonal[0] == largest_diagonal(q, r)
 
 
-def random_kernel(draw: random.Random, q: list[Fraction], r: Fraction) -> Kernel:
-    """A private kernel that keeps q: 1 q^T moved by random permutations, until it is private."""
-    n = len(q)
-    flow = [[a * b for b in q] for a in q]
-    change = [[Fraction(0)] * n for _ in q]
-    for _ in range(8):
-        places, amount = draw.sample(range(n), draw.randrange(2, n + 1)), draw.randrange(-9, 10)
-        goal = draw.sample(places, len(places))
-        for i, j in zip(places, goal, strict=True):
-            change[i][i] += amount
-            change[i][j] -= amount
-
-    def at(step: Fraction) -> Kernel:
-        return [[(flow[i][j] + step * change[i][j]) / q[i] for j in range(n)] for i in range(n)]
-
-    step = ONE
-    while True:
-        kernel = at(step)
-        columns = list(zip(*kernel, strict=True))
-        if min(map(min, columns)) > 0 and all(max(c) <= r * min(c) for c in columns):
-            return kernel
-        step *= Fraction(3, 4)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("r", RATIOS)
-def test_no_random_kernel_is_above_the_bound_or_better_in_leximin_order(r: Fraction) -> None:
-    draw = random.Random(int(r) + 5)
-    for q in priors(draw, 15):
+def test_the_leximin_kernel_is_private_and_above_algorithm_1(r: Fraction) -> None:
+    for q in priors(random.Random(int(r) + 5), 60):
         d, kernel = leximin(q, r)
         check_kernel(kernel, q, r)
         assert [kernel[i][i] for i in range(len(q))] == d
         assert min(d) == largest_diagonal(q, r)
         theirs = closed_form(q, r)
         assert sorted(d) >= sorted(theirs[i][i] for i in range(len(q)))
-        for _ in range(8 if len(q) > 1 else 0):
-            other = random_kernel(draw, q, r)
-            check_kernel(other, q, r)
-            diagonal = [other[i][i] for i in range(len(q))]
-            assert min(diagonal) <= largest_diagonal(q, r)
-            assert sorted(diagonal) <= sorted(d)
 
 
 def test_the_certificate_sums_to_the_bound() -> None:

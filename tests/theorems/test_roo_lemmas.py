@@ -2,7 +2,7 @@
 
 If e^epsilon is replaced by a rational e > 1, the recursion and every inequality of the lemmas are
 rational, and each is decided without rounding. e equals e^epsilon for some epsilon, so a
-counterexample refutes the lemma. Lemmas 1 and 9 are with Table I, lemma 8 with figure 2.
+counterexample refutes the lemma. Lemmas 1 and 9 are with Table I.
 """
 
 import math
@@ -15,6 +15,7 @@ from itertools import product
 import pytest
 
 from dpopt import roo
+from tests.oracles import exponential
 
 Margins = Iterator[tuple[int, Fraction]]
 """m, and the right side minus the left side."""
@@ -220,6 +221,36 @@ def test_q_is_below_t_at_the_last_m_alone(
     assert worst in failing
     assert all(m == case.last and case.n % case.k for _, case, m in failing)
     assert all(case.w(m) < 0 for _, case, m in failing)
+
+
+@pytest.mark.parametrize("n", [5, 10, 20, 30, pytest.param(50, marks=pytest.mark.nightly)])
+def test_lemma_8_holds_on_the_grid(n: int) -> None:
+    """P(smallest share < gamma') <= k exp(-2 n (gamma - gamma')^2) for P >= gamma > gamma'.
+
+    Some categories are at gamma, and the others equal.
+    """
+    shares, parts = ("1/5", "1/2", "9/10", "1"), ("1/10", "1/2", "3/4", "19/20")
+    for k, share, part in product((2, 3, 4), map(Fraction, shares), map(Fraction, parts)):
+        gamma = share / k
+        threshold = part * gamma
+        # e^x is above its first 100 digits by one of the last of them at most.
+        above = exponential(2 * n * (gamma - threshold) ** 2) + Fraction(1, 10**100)
+        for low in range(1, k):
+            pmf = [gamma] * low + [(1 - low * gamma) / (k - low)] * (k - low)
+            assert 1 - all_reach(pmf, n, math.ceil(n * threshold)) <= k / above
+
+
+def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
+    """Return the probability that each category has at least ``least`` of n records."""
+    sums = [Fraction(1)] + [Fraction(0)] * records
+    for p in pmf:
+        new = [Fraction(0)] * (records + 1)
+        for done, weight in enumerate(sums):
+            if weight:
+                for count in range(least, records - done + 1):
+                    new[done + count] += weight * p**count / math.factorial(count)
+        sums = new
+    return sums[records] * math.factorial(records)
 
 
 def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
