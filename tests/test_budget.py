@@ -51,6 +51,10 @@ def neighbours_of(table: Table) -> Pairs:
     return list(permutations(rows, 2))
 
 
+def in_integers(pairs: Pairs, total: int) -> Any:
+    return [tuple(tuple(int(x * total) for x in side) for side in pair) for pair in pairs]
+
+
 # --- the recursion, over the pairs that count ----------------------------------------------------
 
 
@@ -61,10 +65,7 @@ def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = random_table(rng, int(rng.integers(2, 6)), int(rng.integers(2, 4)))
     every = neighbours_of(table)
-    as_integers: Any = [
-        tuple(tuple(int(x * table.total) for x in side) for side in pair) for pair in every
-    ]
-    kept: Any = undominated(set(as_integers), table.total)
+    kept: Any = undominated(set(in_integers(every, table.total)), table.total)
     fewer: Any = [
         tuple(tuple(Fraction(x, table.total) for x in side) for side in pair) for pair in kept
     ]
@@ -116,9 +117,7 @@ def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
         for curve in profile.values()
         if not any(other != curve and all(map(ge, other, curve)) for other in set(profile.values()))
     }
-    integers: Any = [
-        tuple(tuple(int(x * table.total) for x in side) for side in pair) for pair in every
-    ]
+    integers = in_integers(every, table.total)
     names = dict(zip(integers, every, strict=True))
     for kept in (undominated(integers, table.total), verify.deciding(integers, table.total)):
         assert len(kept) == len(maximal)

@@ -10,7 +10,6 @@ import pytest
 
 import dpopt
 from dpopt import Kernel, Majority, ParameterError, RevealOrObscure, interact
-from dpopt._page import drawn
 
 widgets = pytest.importorskip("ipywidgets", reason="ipywidgets is not installed")
 
@@ -42,13 +41,6 @@ def test_a_class_begins_at_its_example_whose_picture_fetches_nothing(kind: Any) 
     links = re.findall(r'href="([^"]*)"', svg)
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", svg)
-
-
-def test_a_picture_scales_up_to_its_own_size() -> None:
-    opening = drawn(lambda axes: axes.set_title("none")).split(">", 1)[0]
-    assert 'viewBox="0 0 360 216"' in opening
-    assert 'style="max-width: 480px"' in opening
-    assert ' width="' not in opening
 
 
 @pytest.mark.slow

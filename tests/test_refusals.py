@@ -319,6 +319,13 @@ Losses([0.0, INF]) -> costs is
 Losses(["a", "b"]) -> costs
 Losses([]) -> costs
 """,
+    "rows of a command": """
+rows_of_text("input", "", int, "integers") -> input is empty
+rows_of_text("input", " , ", int, "integers") -> input is empty
+rows_of_text("input", "1,-", int, "integers") -> no list of integers
+rows_of_text("input", "1,x", int, "integers") -> no list of integers, and there is no such file
+rows_of_text("input", ".", int, "integers") -> input is '.';
+""",
     "compositions and sampling": """
 adaptive([0.5, 0.5], [1.0]) -> pairs
 adaptive([0.5, 0.6], [0.5, 0.5]) -> pairs

@@ -40,8 +40,6 @@ def drawn(
     experiment: Experiment, outcome: Outcome, styles: Sequence[str] = ("plain", "neurips", "icml")
 ) -> Figure:
     """Draw an outcome in each style and fail with the faults of the figures; return the last."""
-    if not styles:
-        raise ValueError("styles is empty; it must name at least one.")
     figure = Figure()
     for name in styles:
         with style.context(name) as measures:
@@ -107,16 +105,7 @@ def _cut(axes: Axes) -> Iterator[str]:
 
 def _cut_markers(axes: Axes, name: str, places: np.ndarray, radius: float) -> Iterator[str]:
     """Tell whether a marker loses more than a third of its radius at the frame."""
-    frame = axes.bbox
-    room = np.min(
-        [
-            places[:, 0] - frame.x0,
-            frame.x1 - places[:, 0],
-            places[:, 1] - frame.y0,
-            frame.y1 - places[:, 1],
-        ],
-        axis=0,
-    )
+    room = np.minimum(places - axes.bbox.min, axes.bbox.max - places)
     if np.any(room < 0.67 * radius):
         yield f"{_named(axes)}: a marker of {name} is cut by the frame"
 

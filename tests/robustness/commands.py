@@ -89,16 +89,11 @@ def example(kind: str) -> list[str]:
 def baselines(folder: Path) -> dict[str, list[str]]:
     """Return arguments that work, for each command that ends by itself."""
     spoiled = files(folder)
+    column = [spoiled["data.csv"], "--column", "city", "--labels", "a,b,c", "--epsilon", "1"]
     return {
         **{kind: example(kind) for kind in _kinds.KINDS},
-        "sample": [
-            *(spoiled["data.csv"], "--column", "city", "--labels", "a,b,c"),
-            *("--epsilon", "1"),
-        ],
-        "mode": [
-            *(spoiled["data.csv"], "--column", "city", "--labels", "a,b,c"),
-            *("--epsilon", "1"),
-        ],
+        "sample": column,
+        "mode": column,
         "certify": [spoiled["majority.json"]],
         "verify": [spoiled["majority.json"]],
         "release": [spoiled["majority.json"], "--input", "1,1,0"],

@@ -79,6 +79,10 @@ def at_x(change: Callable[[np.ndarray], np.ndarray]) -> Spoil:
     return spoil
 
 
+def at_y(change: Callable[[np.ndarray], np.ndarray]) -> Spoil:
+    return lambda raw: replace(raw, y=None if raw.y is None else change(raw.y))
+
+
 def ended(status: Status) -> Spoil:
     return lambda raw: replace(raw, status=status)
 
@@ -101,16 +105,10 @@ FAULTS: dict[str, Spoil] = {
     "a point too short": at_x(lambda x: x[:-1]),
     "a point in a column": at_x(lambda x: x[:, None]),
     "a point of complex numbers": at_x(lambda x: x * 1j),
-    "multipliers too many": lambda raw: replace(
-        raw, y=None if raw.y is None else np.append(raw.y, 0.0)
-    ),
-    "multipliers of NaN": lambda raw: replace(raw, y=None if raw.y is None else raw.y * math.nan),
-    "multipliers of infinity": lambda raw: replace(
-        raw, y=None if raw.y is None else np.full_like(raw.y, math.inf)
-    ),
-    "multipliers that prove nothing": lambda raw: replace(
-        raw, y=None if raw.y is None else 1e3 * (1.0 + np.abs(raw.y))
-    ),
+    "multipliers too many": at_y(lambda y: np.append(y, 0.0)),
+    "multipliers of NaN": at_y(lambda y: y * math.nan),
+    "multipliers of infinity": at_y(lambda y: np.full_like(y, math.inf)),
+    "multipliers that prove nothing": at_y(lambda y: 1e3 * (1.0 + np.abs(y))),
 }
 
 

@@ -16,10 +16,10 @@ import pytest
 
 import dpopt
 from dpopt import Design, vote
-from dpopt.cli import main
 from dpopt.interop.accounting import dominating_pair
 from dpopt.privacy import Certificate
 from tests.kernel.brute import made_of, optimal
+from tests.robustness.commands import run
 
 UNPRINTABLE = 14_300
 
@@ -100,20 +100,15 @@ def test_a_refusal_by_less_than_any_float_is_not_by_zero() -> None:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_the_command_line_at_the_smallest_design_that_failed(
-    as_json: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_at_the_smallest_design_that_failed(as_json: bool, tmp_path: Path) -> None:
     path, options = str(tmp_path / "gamma.json"), ["--json"] if as_json else []
     words = ["--voters", "281", "--epsilon", "0.1", "--allowance", "70.25"]
     words += ["--objective", "surrogate", "--save", path]
     for command in (["majority", *words], ["certify", path]):
-        with pytest.raises(SystemExit) as ended:
-            main([*command, *options])
-        assert ended.value.code == 0
-        printed = capfd.readouterr()
-        assert printed.err == ""
+        ended = run(*command, *options)
+        assert (ended.code, ended.err) == (0, "")
         if as_json:
-            json.loads(printed.out)
+            json.loads(ended.out)
 
 
 def test_a_sweep_over_integers_that_cannot_be_printed() -> None:
