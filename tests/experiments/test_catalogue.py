@@ -333,11 +333,3 @@ def test_every_module_that_registers_is_in_the_catalogue() -> None:
         if path.name != "registry.py" and registers.search(path.read_text(encoding="utf-8"))
     }
     assert found == set(MODULES)
-
-
-def test_the_order_of_the_report() -> None:
-    known = list(all_experiments().values())
-    papers = list(dict.fromkeys(experiment.paper for experiment in known))
-    assert papers == [*sorted(papers[:-1]), "Benchmarks"]
-    items = [experiment.item for experiment in known if experiment.paper == "DaRRM"]
-    assert items[:3] == ["Figure 2", "Figure 6 and Table 3", "Figure 7"]

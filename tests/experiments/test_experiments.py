@@ -16,16 +16,7 @@ from tests.experiments.comparing import exit_code
 
 FIGURE_2 = named("majority-figure-2")
 EXAMPLE = named("prior-example-1")
-SMALL = replace(FIGURE_2.quick, draws=2_000, repeats=3)
-
-
 run = partial(exit_code, runner.main)
-
-
-def test_sampled_errors_agree_with_quadrature() -> None:
-    for row in FIGURE_2.run(SMALL).tables["errors"].records:
-        exact, sampled = row["expected_error"], row["sampled_error"]
-        assert abs(exact - sampled) <= 6 * row["spread"] + 2e-2 * exact
 
 
 def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(

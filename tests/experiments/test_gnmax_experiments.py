@@ -10,7 +10,6 @@ from itertools import product
 import mpmath
 import pytest
 
-from dpopt.privacy import Guarantee, general_composition
 from experiments.majority import composition, gnmax
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
@@ -121,15 +120,3 @@ def test_algorithm_6_as_printed_is_never_below_the_divergence() -> None:
             tried += 1
             assert found >= gnmax.divergence(votes, 0, sigma, order)
     assert tried > 10
-
-
-def test_curves_pass_through_the_totals(tables: Outcome) -> None:
-    curves = tables.tables["curves"]
-    for row in tables.tables["totals"].records:
-        part = curves.select(data=row["data"], m=row["m"], queries=row["queries"])
-        assert part.column("general") == pytest.approx([row["epsilon"]], rel=1e-15)
-        assert part.column("simple") == pytest.approx([row["simple"]], rel=1e-15)
-    one = Guarantee(0.2676, 3e-4)
-    part = curves.select(data="MNIST", m=3)
-    assert part.column("queries") == list(range(1, 101))
-    assert part.column("general")[72] == general_composition(one, 73, 1e-4).epsilon

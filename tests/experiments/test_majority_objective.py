@@ -13,17 +13,9 @@ from experiments.majority.objective import (
     grid_weights,
     interval_weights,
     printed_factor,
-    run,
 )
-from experiments.registry import Outcome
-from tests.experiments.comparing import ran
 
 SMALL = Config(voters=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
-
-
-@pytest.fixture(scope="module")
-def outcome() -> Outcome:
-    return ran(run, SMALL)
 
 
 def margins(p: tuple[float, ...]) -> np.ndarray:
@@ -66,11 +58,3 @@ def test_both_algorithms_come_near_their_limits() -> None:
             (interval_weights(k, 40_000, np.random.default_rng(8)), grid_limit(k, 10**9)),
         ):
             assert np.all(np.abs(mean - limit) <= 5.0 * error + 1e-12)
-
-
-def test_the_seed_is_that_of_each_run(outcome: Outcome) -> None:
-    again = run(replace(SMALL, repeats=2))
-    part = [row for row in outcome.tables["losses"].records if row["seed"] < SMALL.seed + 2]
-    assert part == again.tables["losses"].records
-    other = run(replace(SMALL, seed=9))
-    assert other.tables["weights"].rows != outcome.tables["weights"].rows

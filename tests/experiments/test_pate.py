@@ -192,14 +192,6 @@ def test_subsampling_is_the_majority_of_m_voters() -> None:
         assert way.chances[ones] == pytest.approx(np.mean(chances), abs=1e-9)
 
 
-def test_gnmax_has_the_paper_s_noise_and_the_normal_distribution() -> None:
-    way = {w.method: w for w in aggregators(small_votes(), 3)}["gnmax"]
-    assert way.sigma == pytest.approx(21.46, abs=5e-3)
-    for ones in range(12):
-        pmf = norm.cdf((2 * ones - 11) / (21.4604502 * math.sqrt(2)))
-        assert way.chances[ones] == pytest.approx(pmf, abs=1e-8)
-
-
 def test_the_noise_for_the_label_is_smaller_and_private() -> None:
     for m in (1, 3, 7):
         ways = {w.method: w for w in aggregators(small_votes(), m)}

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-import dpopt
 from dpopt import ParameterError
 from experiments.benchmarks.suite_kernels import printed_algorithm
 from experiments.catalogue import all_experiments
@@ -221,11 +220,3 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
         for row in rows:
             assert 0 < row["mean"] < row["largest"] <= row["worst_case"] + 1e-12
     assert max(tables["sizes"].column("invariance")) < 1e-12
-
-
-@pytest.mark.parametrize("size", [2, 3, 17])
-def test_the_printed_recursion_is_algorithm_1(size: int) -> None:
-    prior = np.random.default_rng(size).random(size) + 0.01
-    prior /= prior.sum()
-    closed = dpopt.design(dpopt.PublicPrior(prior, 2.0)).kernel
-    np.testing.assert_allclose(printed_algorithm(prior, 2.0), closed, rtol=2e-12)

@@ -23,6 +23,7 @@ from experiments.registry import VERDICTS, Comparison, Outcome, Table
 from experiments.report.mathematics import to_mathml
 from experiments.report.pages import write_report
 from tests.browser import chromium, complaints, requested, wait_for
+from tests.experiments.comparing import exit_code
 
 pytestmark = pytest.mark.slow
 
@@ -127,9 +128,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def run_into(folder: Path, *names: str) -> None:
-    with pytest.raises(SystemExit) as caught:
-        runner.main(["run", *names, "--out", str(folder), "--workers", "1"])
-    assert caught.value.code == 0
+    assert exit_code(runner.main, ["run", *names, "--out", str(folder), "--workers", "1"]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -84,15 +84,6 @@ def test_projections_of_many_points_are_those_of_each() -> None:
         assert np.array_equal(found[place], project_to_simplex(points[place]))
 
 
-def test_laplace_noise_of_the_stated_scale() -> None:
-    sampler = LaplaceProjection(roo.RooSetting(1000, 10, 0.1))
-    assert sampler.scale == pytest.approx(0.02)
-    pmfs = sampler.noisy_pmfs([100] * 10, np.random.default_rng(1), draws=20_000)
-    assert pmfs.shape == (20_000, 10)
-    # Far from the simplex's sides, projecting only takes the mean off the noise.
-    assert pmfs.std() == pytest.approx(0.02 * math.sqrt(2) * math.sqrt(0.9), rel=0.02)
-
-
 def test_two_categories_of_laplace_noise_have_a_distribution_in_closed_form() -> None:
     sampler = LaplaceProjection(roo.RooSetting(20, 2, 0.3))
     pmfs = sampler.noisy_pmfs([18, 2], np.random.default_rng(2), draws=200_000)

@@ -12,7 +12,7 @@ import pytest
 import dpopt
 from dpopt import Workload
 from experiments.registry import Outcome
-from experiments.workload import growth, simulation, table, worst
+from experiments.workload import simulation, table
 from experiments.workload.simulation import ELECTION, MADE
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
@@ -81,47 +81,6 @@ def test_projected_gradient_gains_by_starts_and_steps() -> None:
     first = descended(config)
     assert descended(replace(config, steps=400)) < first
     assert descended(replace(config, tries=4)) <= first
-
-
-@pytest.mark.nightly
-def test_growth_has_known_values_and_the_closed_form() -> None:
-    config = growth.Config(categories=(4, 16, 26), closed=(2, 16, 256))
-    outcome = ran(growth.run, config)
-    rows = outcome.tables["growth"]
-    program = rows.select(workload="prefix").records
-    assert program[1]["variance"] == pytest.approx(4.31905, abs=6e-6)
-    assert [row["bound_proved_by"] for row in program] == ["enumeration"] * 2 + ["semidefinite"]
-    assert all(0.99 < row["bound"] / row["variance"] <= 1 + 1e-12 for row in program)
-    # Of four categories randomised response is as good as any.
-    assert all(row["variance"] <= row["variance_in_use"] * (1 + 1e-9) for row in program)
-    assert program[-1]["variance"] < 0.9 * program[-1]["variance_in_use"]
-    e = math.exp(config.epsilon)
-    for row in rows.select(workload="histogram").records:
-        n = row["categories"]
-        least = min(
-            (n - 1) ** 2 * (k * e + n - k) ** 2 / (n * k * (n - k) * (e - 1) ** 2)
-            for k in range(1, n)
-        )
-        assert row["variance"] == pytest.approx(least + 1 / n - 1, rel=1e-9)
-        assert row["variance"] == pytest.approx(row["variance_in_use"], rel=1e-9)
-    drawn(growth.run, outcome)
-
-
-@pytest.mark.nightly
-def test_the_worst_data_cost_little_on_average() -> None:
-    outcome = ran(worst.run)
-    rows = outcome.tables["variances"]
-    mean, hedged = (
-        rows.select(categories=8, objective=name).records[0] for name in worst.OBJECTIVES
-    )
-    # Of a program of its own, as in tests of the mechanism.
-    assert mean["mean"] == pytest.approx(23.03136788111, rel=1e-10)
-    assert mean["mean"] < hedged["mean"] < hedged["worst"] * (1 + 1e-9)
-    assert hedged["worst"] < mean["worst"]
-    assert hedged["bound_of_objective"] == pytest.approx(hedged["worst"], rel=1e-9)
-    drawn(worst.run, outcome)
-    for sizes in ((4,), (2, 3, 4)):
-        drawn(worst.run, ran(worst.run, worst.Config(categories=sizes)))
 
 
 def test_what_is_seen_is_what_was_predicted() -> None:

@@ -22,8 +22,6 @@ from dpopt import (
     majority,
     smoothed,
 )
-from experiments.majority import noisy_max
-from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
 
 Numbers = dict[str, Any]
 Maker = Callable[..., Any]
@@ -238,21 +236,6 @@ def worst(mechanism: Any, epsilon: float) -> Numbers:
 
 def step(values: Any, drawn: int, epsilons: Any, **named: Any) -> Numbers:
     return {"log_delta": plain(smoothed.sgd_profile(values, drawn, epsilons, **named).log_delta)}
-
-
-def noisy(*sizes: Any) -> Numbers:
-    found = noisy_guarantee(NoisyHistogram(*sizes))
-    told = {name: getattr(found, name) for name in ("claimed", "amplified", "attained", "holds")}
-    return {"value": found.amplified, **told}
-
-
-def noisy_label(voters: int, sigma: float, delta: float = 0.0) -> Numbers:
-    return {"epsilon": noisy_max.label_epsilon(voters, sigma, delta)}
-
-
-def label_noise(epsilon: float, delta: float, method: str, voters: int | None = None) -> Numbers:
-    found = noisy_max.calibrate_gnmax(dpopt.Guarantee(epsilon, delta), method, voters=voters)
-    return {"sigma": found.sigma}
 
 
 # --- data --------------------------------------------------------------------------------------
@@ -560,14 +543,7 @@ case("sgd/10", step, GRADIENTS, 4, [0.0, 0.1, 1.0, 3.0])
 case("sgd/10 sums", step, GRADIENTS, 4, [0.0, 0.1, 1.0], rounded=False)
 case("sgd/10 extreme", step, GRADIENTS, 4, [0.0, 0.1, 1.0], neighbours="extreme")
 case("sgd/10 narrow", step, GRADIENTS, 7, [0.1], lowest=-8, highest=8)
-case("noisy/10", noisy, 10, 5, 0.5, 2)
-case("noisy/1000", noisy, 1000, 100, 2.0, 5)
-case("gnmax/label", noisy_label, 11, 5.0)
-case("gnmax/label delta", noisy_label, 101, 5.0, 1e-3)
 case("noise/staircase", noise, 7, 2.5)
 case("noise/sensitivity 1", noise, 1, 0.5, 1e-6, "squared")
 case("noise/delta", noise, 3, 1.0, 0.05, "squared")
 case("noise/small delta", noise, 10, 0.3, 1e-9)
-case("gnmax/rdp", label_noise, 0.5, 1e-5, "rdp")
-case("gnmax/analytic", label_noise, 0.5, 1e-5, "analytic")
-case("gnmax/two classes", label_noise, 0.5, 0.0, "label", 11)
