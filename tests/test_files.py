@@ -51,13 +51,22 @@ def test_old_file_survives_an_error(old: Path, error: type[BaseException]) -> No
         interrupted()
 
 
-def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        ("open", PermissionError(13, "Permission denied"), "permission denied"),
+        ("fsync", OSError(5, "Input/output error"), "input/output error"),
+    ],
+)
+def test_what_the_system_refuses_leaves_the_old_file(
+    call: str, error: OSError, said: str, old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> int:
-        raise PermissionError(13, "Permission denied")
+        raise error
 
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(ParameterError, match="path is .* permission denied"):
-        write_text(tmp_path / "file.txt", "text")
+    monkeypatch.setattr(os, call, refuse)
+    with pytest.raises(ParameterError, match=f"path is .* {said}"):
+        write_text(old, "new")
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and masks of POSIX")
@@ -133,17 +142,6 @@ def test_on_macos_the_drive_itself_is_waited_for(
     write_text(tmp_path / "file.txt", "text")
     # The contents, then the folder.
     assert calls == (["fcntl 51"] if supported else ["fcntl 51", "fsync"]) * 2
-
-
-def test_what_cannot_be_synced_leaves_the_old_file(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(ParameterError, match="input/output error"):
-        write_text(old, "new")
 
 
 def test_numbers_beyond_all_floats_are_refused() -> None:

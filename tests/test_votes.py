@@ -266,33 +266,3 @@ def test_votes_that_are_none(setting: Any, votes: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=said) as told:
         vote(setting, votes, **once)
     assert "\n" not in str(told.value)
-
-
-@pytest.mark.usefixtures("no_draw")
-@pytest.mark.parametrize(
-    "counts",
-    [[1, 4], [[5]], [[1, 2, 2], [5]], [[1, 2, 3]], [[6, -1, 0]], [[2.5, 1.5, 1]]],
-)
-def test_counts_that_are_none(counts: Any) -> None:
-    with pytest.raises(ParameterError, match="counts"):
-        vote(PLAIN, counts=counts)
-
-
-@pytest.mark.usefixtures("no_draw")
-@pytest.mark.parametrize(
-    ("setting", "changed", "said"),
-    [
-        (PLAIN, {"budget": Guarantee(0.9)}, "queries is 2, .* affords 1"),
-        (PLAIN, {"voters_per_record": 6}, "voters_per_record is 6"),
-        (PLAIN, {"counts": [[1, 2, 2]]}, "give exactly one"),
-        (PLAIN, {"votes": None}, "give exactly one"),
-        (PLAIN, {"trained_once": True}, "trained_once is True; it belongs to private voters"),
-        (THREE, {"trained_once": None}, "trained_once is None"),
-        (THREE, {"budget": Guarantee(1.5)}, "queries is 2, .* affords 1"),
-        (THREE, {"counts": [[1, 2, 2]]}, "private voters' votes are needed"),
-    ],
-)
-def test_bad_parameters(setting: Any, changed: dict[str, Any], said: str) -> None:
-    once = {"trained_once": False} if setting is THREE else {}
-    with pytest.raises(ParameterError, match=said):
-        vote(setting, **{"votes": VOTES, **once, **changed})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -185,22 +185,15 @@ def settings_of(text: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in parts]
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A configuration that runs fast, and other values of all its parameters."""
-
-    base: Any
-    others: dict[str, Any]
-
-
 CASES = dict(blocks(TRIED))
 
 
 @cache
-def tried(name: str) -> Tried:
+def tried(name: str) -> tuple[Any, dict[str, Any]]:
+    """A configuration that runs fast, and other values of all its parameters."""
     experiment = all_experiments()[name]
     first, second = (parsed(experiment, dict(settings_of(t))) for t in CASES[name].split("->"))
-    return Tried(configured(experiment, False, first), second)
+    return configured(experiment, False, first), second
 
 
 # Drawn with other parameters and run a second time, too; at night all.
@@ -211,11 +204,11 @@ def test_every_experiment_and_every_parameter_is_tried() -> None:
     known = all_experiments()
     assert set(CASES) | OWN_TESTS == set(known)
     for name in CASES:
-        case = tried(name)
-        names = {field.name for field in fields(case.base)}
-        assert set(case.others) == names - FILES | set(case.others) & FILES, name
-        for field, value in case.others.items():
-            assert value != getattr(case.base, field), (name, field)
+        base, others = tried(name)
+        names = {field.name for field in fields(base)}
+        assert set(others) == names - FILES | set(others) & FILES, name
+        for field, value in others.items():
+            assert value != getattr(base, field), (name, field)
 
 
 def check_files(entry: Entry) -> None:
@@ -232,7 +225,8 @@ def check_files(entry: Entry) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_runs_with_every_parameter_changed(name: str) -> None:
     experiment: Experiment = all_experiments()[name]
-    config = replace(tried(name).base, **tried(name).others)
+    base, others = tried(name)
+    config = replace(base, **others)
     outcome = ran(experiment, config)
     if name in DRAWN:
         drawn(experiment, outcome, ("icml",))
@@ -243,7 +237,7 @@ def test_runs_with_every_parameter_changed(name: str) -> None:
 
 def small(name: str) -> Experiment:
     """The experiment with its small configuration."""
-    config = tried(name).base
+    config, _ = tried(name)
     return replace(all_experiments()[name], config=config, quick=config)
 
 
@@ -319,7 +313,7 @@ def test_a_run_is_written_whole(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["prior-figure-2", "prior-figure-4", "prior-figures-3-6-11"])
 def test_another_seed_changes_the_tables(name: str) -> None:
     """The other seed of Figure 4 has an age group with a single category."""
-    experiment, config = all_experiments()[name], tried(name).base
+    experiment, config = all_experiments()[name], tried(name)[0]
     other = replace(config, seed=config.seed + 1)
     assert ran(experiment, config).tables != ran(experiment, other).tables
 

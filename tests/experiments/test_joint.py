@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 import dpopt
 from dpopt.privacy.exponential import exp_lower, exp_upper
-from experiments.majority.joint import JOINTLY, ONLINE, SAMPLED, SEPARATELY, Answers, Config, run
+from experiments.majority.joint import JOINTLY, ONLINE, SEPARATELY, Answers, Config, run
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
 
@@ -215,11 +215,7 @@ def test_one_label_is_that_of_the_best_gamma(outcome: Outcome) -> None:
             assert error == pytest.approx(best, abs=1e-7)
 
 
-def test_errors_are_ordered_and_the_statement_is_judged_by_what_is_spent(outcome: Outcome) -> None:
-    for epsilon in SMALL.epsilon:
-        ways = [row_of(outcome, way, epsilon)["error"] for way in (JOINTLY, ONLINE, SAMPLED)]
-        assert ways == sorted(ways)
-        assert row_of(outcome, JOINTLY, epsilon, labels=1)["error"] <= ways[0]
+def test_the_statement_is_judged_by_what_is_spent(outcome: Outcome) -> None:
     (judged,) = outcome.comparisons
     assert judged.verdict == "refuted"
     assert "1 of 2 cases: 2.0601 instead of 2 times epsilon (K = 3, epsilon = 2)." in judged.ours

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import quad, simpson
+from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import dpopt
@@ -29,6 +29,7 @@ from experiments.majority.labels import (
 )
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
+from tests.experiments.test_noisy_max import pmf_by_integral
 from tests.oracles import corners, in_floats
 
 SMALL = Config(
@@ -111,16 +112,6 @@ def test_two_labels_of_three_voters_by_brute_force() -> None:
 # --- plain ballots -------------------------------------------------------------------------------
 
 
-def wins_of_noise(counts: Sequence[int], sigma: float) -> list[float]:
-    """Chance of each class to have the largest count after Gaussian noise, by Simpson's rule."""
-    x = np.linspace(-9 * sigma, 5 + 9 * sigma, 4001)
-    below = [norm.cdf(x, n, sigma) for n in counts]
-    return [
-        float(simpson(norm.pdf(x, n, sigma) * np.prod(below[:y] + below[y + 1 :], axis=0), x))
-        for y, n in enumerate(counts)
-    ]
-
-
 def weighed(counts: Sequence[int], epsilon: float) -> list[float]:
     weights = [math.exp(epsilon * n / 2) for n in counts]
     return [w / sum(weights) for w in weights]
@@ -149,12 +140,12 @@ def test_noise_on_counts_is_gaussian_noise_on_all_counts_at_once(outcome: Outcom
         mu = math.sqrt(2 * labels) / sigma
         delta = norm.cdf(mu / 2 - 2 / mu) - math.exp(2) * norm.cdf(-mu / 2 - 2 / mu)
         assert delta == pytest.approx(1e-3, rel=1e-9)
-        shares = {n: wins_of_noise(n, sigma) for n in COUNTS}
+        shares = {n: pmf_by_integral(n, sigma) for n in COUNTS}
         regret = row_of(outcome, "ballots", labels, GNMAX)["regret"]
         assert regret == pytest.approx(regret_of(shares), rel=1e-9)
 
 
-@pytest.mark.parametrize(("way", "share"), [(GNMAX_LABEL, wins_of_noise), (EXPONENTIAL, weighed)])
+@pytest.mark.parametrize(("way", "share"), [(GNMAX_LABEL, pmf_by_integral), (EXPONENTIAL, weighed)])
 def test_two_labels_composed_exactly_by_brute_force(outcome: Outcome, way: str, share: Any) -> None:
     row = row_of(outcome, "ballots", 2, way)
     shares = {n: share(n, row["parameter"]) for n in COUNTS}

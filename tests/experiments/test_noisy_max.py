@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import permutations
 
 import mpmath
@@ -99,13 +100,6 @@ def test_label_epsilon_over_all_neighbours(voters: int, sigma: float, delta: flo
         assert found <= delta
 
 
-def test_with_delta_more_noise_can_spend_more() -> None:
-    found = [label_epsilon(3, sigma, 0.01) for sigma in (0.302, 0.31)]
-    assert found[0] < 5 < 19 < found[1]
-    for sigma, epsilon in zip((0.302, 0.31), found, strict=True):
-        assert float(label_delta(3, sigma, epsilon)) == pytest.approx(0.01)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "sigma"),
     [(0.2676, 3e-4, 7.6834), (0.2556, 3e-4, 7.9227), (1.0, 0.0, None), (0.0, 0.01, None)],
@@ -126,8 +120,9 @@ def test_extreme_noise() -> None:
     assert label_epsilon(11, 1e300) == pytest.approx(0.0, abs=1e-15)
 
 
-def pmf_by_integral(counts: np.ndarray, sigma: float) -> np.ndarray:
+def pmf_by_integral(votes: Sequence[int], sigma: float) -> np.ndarray:
     """Pr[i wins] = E prod_(j != i) Phi(Z + (n_i - n_j) / sigma)."""
+    counts = np.array(votes)
     z = np.arange(-240, 241) * 0.05
     weight = 0.05 * norm.pdf(z)
     pmf = np.empty(counts.size)
@@ -141,7 +136,7 @@ def pmf_by_integral(counts: np.ndarray, sigma: float) -> np.ndarray:
 def test_distribution_of_two_classes(sigma: float) -> None:
     found = label_probabilities(11, sigma)
     for ones in (0, 3, 5, 6, 11):
-        pmf = pmf_by_integral(np.array([11 - ones, ones]), sigma)
+        pmf = pmf_by_integral([11 - ones, ones], sigma)
         assert found[ones] == pytest.approx(pmf[1], abs=1e-13)
 
 
@@ -187,12 +182,12 @@ def test_the_bound_is_theorem_6(counts: list[int], sigma: float) -> None:
     [([39, 0], 5.0), ([40, 5, 3], 6.0), ([25, 2, 2, 1], 4.0), ([20, 8, 2], 3.0)],
 )
 def test_the_bound_holds_for_the_exact_distribution(counts: list[int], sigma: float) -> None:
-    pmf = pmf_by_integral(np.array(counts), sigma)
+    pmf = pmf_by_integral(counts, sigma)
     for order in (1.5, 3.0, 6.0):
         found = data_dependent_rdp(counts, sigma, order)
         assert found is not None
         for source, target in permutations(range(len(counts)), 2):
-            moved = np.array(counts)
+            moved = list(counts)
             moved[source] -= 1
             moved[target] += 1
             other = pmf_by_integral(moved, sigma)

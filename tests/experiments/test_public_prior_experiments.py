@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from dpopt import ParameterError
@@ -48,22 +49,16 @@ def tv(p: np.ndarray, r: np.ndarray) -> float:
     return float(np.abs(p - r).sum() / 2)
 
 
-def clamp_by_bisection(prior: np.ndarray, pmf: np.ndarray, epsilon: float) -> np.ndarray:
-    """The KL mollifier as the paper computes it."""
+def clamped(prior: np.ndarray, pmf: np.ndarray, epsilon: float) -> np.ndarray:
+    """The KL mollifier as the paper computes it, its constant by root finding."""
     low, high = prior * math.exp(-epsilon / 2), prior * math.exp(epsilon / 2)
-    left, right = 1e-12, 1e12
-    for _ in range(200):
-        middle = math.sqrt(left * right)
-        if np.clip(pmf / middle, low, high).sum() > 1:
-            left = middle
-        else:
-            right = middle
-    return np.clip(pmf / left, low, high)
+    level = brentq(lambda t: np.clip(pmf * math.exp(t), low, high).sum() - 1, -28, 28, xtol=1e-14)
+    return np.clip(pmf * math.exp(level), low, high)
 
 
 def by_hand(method: str, prior: np.ndarray, pmf: np.ndarray, epsilon: float) -> np.ndarray:
     if method == "mollifier-kl":
-        return clamp_by_bisection(prior, pmf, epsilon)
+        return clamped(prior, pmf, epsilon)
     if method == "uniform":
         prior = np.full(prior.size, 1 / prior.size)
     return pmf @ printed_algorithm(prior, epsilon)

@@ -116,25 +116,17 @@ def test_ds_roo_bound_is_50_in_many_digits(
     sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
     found = published.ds_roo_bound(sampler, gamma)
     with mpmath.workdps(30):
-        q = [
-            mpmath.mpf(obscuring(sampler, m).numerator) / obscuring(sampler, m).denominator
-            for m in range(n // k + 1)
-        ]
-        tails = [
-            k * mpmath.exp(-2 * n * (mpmath.mpf(gamma) - mpmath.mpf(m) / n) ** 2)
-            for m in range(n // k + 1)
-        ]
+        exact = (obscuring(sampler, m) for m in range(n // k + 1))
+        q = [mpmath.mpf(x.numerator) / x.denominator for x in exact]
+        share, first = 1 - mpmath.mpf(1) / k, q[0] * (1 - mpmath.mpf(1) / k)
         each = {
-            m: (q[m] + q[0] * tails[m]) * (1 - mpmath.mpf(1) / k)
+            m: (q[m] + q[0] * k * mpmath.exp(-2 * n * (gamma - mpmath.mpf(m) / n) ** 2)) * share
             for m in range(1, n // k + 1)
             if m < n * gamma
         }
-        best = min([q[0] * (1 - mpmath.mpf(1) / k), *each.values()])
-    assert found.value == pytest.approx(float(best), rel=1e-12)
-    if found.minimum is None:
-        assert found.value == pytest.approx(float(q[0]) * (1 - 1 / k), rel=1e-12)
-    else:
-        assert float(each[found.minimum]) == pytest.approx(found.value, rel=1e-12)
+    assert found.value == pytest.approx(float(min([first, *each.values()])), rel=1e-12)
+    reached = first if found.minimum is None else each[found.minimum]
+    assert float(reached) == pytest.approx(found.value, rel=1e-12)
 
 
 @pytest.mark.parametrize(("gamma", "better"), [(Fraction(1, 64), False), (Fraction(5, 16), True)])

@@ -83,22 +83,6 @@ def test_the_exposure_is_the_worst_delta_and_where(growth: Fraction, replacement
                     assert value == exposure
 
 
-def test_theorem_5_is_false_for_an_epsilon_of_2t_over_n() -> None:
-    """T = 1, epsilon = 2/n, fair coins: delta n^1.5 does not fall with n."""
-    scaled = []
-    for n in (20, 80, 320):
-        growth = Fraction(n, n - 2)  # above e^(2/n), which makes delta smaller only
-        assert math.log(n / (n - 2)) > 2 / n
-        scaled.append(float(coins(n, 1, growth)) * n**1.5)
-    assert min(scaled) > 0.2
-    assert max(scaled) / min(scaled) < 2
-    # With a constant epsilon the bound falls exponentially.
-    bounds = [
-        log_upper_bound(SamplingHistogram(n, 1, 2, True), 1.0, [[0.5, 0.5]]) for n in (80, 160, 320)
-    ]
-    assert bounds[2] - bounds[1] < 1.9 * (bounds[1] - bounds[0]) < 0
-
-
 def test_the_upper_bound_by_its_formula() -> None:
     shares, n = [[0.2, 0.3, 0.5], [0.4, 0.4, 0.2]], 300
     smallest = (0.2, 0.3, 0.2)
@@ -190,9 +174,7 @@ def average_delta(data: tuple[int, ...], drawn: int, levels: int, growth: Fracti
     own, best = pmf(data), Fraction(0)
     for place, value in itertools.product(range(len(data)), range(levels)):
         other = pmf((*data[:place], value, *data[place + 1 :]))
-        for p, q in ((own, other), (other, own)):
-            terms = (max(Fraction(0), p[a] - growth * q[a]) for a in p)
-            best = max(best, sum(terms, Fraction(0)))
+        best = max(best, oracles.stick(own, other, growth), oracles.stick(other, own, growth))
     return best / math.comb(len(data), drawn)
 
 

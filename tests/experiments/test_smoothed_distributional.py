@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from itertools import chain, combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import hypergeom
 
 from dpopt import smoothed
 from experiments.smoothed.program import distributional_delta
@@ -17,41 +18,22 @@ PMFS = [[0.3, 0.7], [0.6, 0.4]]
 
 def by_events(n: int, drawn: int, epsilon: float, pmfs: list[list[float]]) -> float:
     """Least delta over simulators of ordered records, one row for every event."""
-    outputs, factor = drawn + 1, math.exp(epsilon)
-    ordered = list(product(range(2), repeat=n - 1))
-
-    def pmf(ones: int) -> np.ndarray:
-        ways = math.comb(n, drawn)
-        return np.array(
-            [math.comb(ones, h) * math.comb(n - ones, drawn - h) / ways for h in range(outputs)]
-        )
-
-    events = list(chain.from_iterable(combinations(range(outputs), k) for k in range(outputs + 1)))
+    ordered, factor = list(product(range(2), repeat=n - 1)), math.exp(epsilon)
+    ones = np.array([sum(x) for x in ordered])
+    table = hypergeom.pmf(np.arange(drawn + 1), n, np.arange(n + 1)[:, None], drawn)
     rows, limits = [], []
-    for chosen in product(range(len(pmfs)), repeat=n - 1):
-        chance = [math.prod(pmfs[c][v] for c, v in zip(chosen, x, strict=True)) for x in ordered]
-        for value in range(2):
-            parts = [p * pmf(sum(x) + value) for p, x in zip(chance, ordered, strict=True)]
-            mean = np.sum(parts, axis=0)
-            for event in events:
-                simulated = np.zeros(len(ordered) * outputs + 1)
-                for i, p in enumerate(chance):
-                    for a in event:
-                        simulated[i * outputs + a] = p
-                known = sum(mean[a] for a in event)
-                for row, limit in (
-                    (-factor * simulated, -known),
-                    (simulated, factor * known),
-                ):
-                    row = row.copy()
-                    row[-1] = -1.0
-                    rows.append(row)
-                    limits.append(limit)
-    whole = np.zeros((len(ordered), len(ordered) * outputs + 1))
-    for i in range(len(ordered)):
-        whole[i, i * outputs : (i + 1) * outputs] = 1.0
-    cost = np.zeros(len(ordered) * outputs + 1)
-    cost[-1] = 1.0
+    for chosen in product(pmfs, repeat=n - 1):
+        chance = np.array(
+            [math.prod(pmf[v] for pmf, v in zip(chosen, x, strict=True)) for x in ordered]
+        )
+        for value, event in product(range(2), product((0.0, 1.0), repeat=drawn + 1)):
+            simulated = np.outer(chance, event).ravel()
+            known = chance @ table[ones + value] @ event
+            rows += [[*-factor * simulated, -1.0], [*simulated, -1.0]]
+            limits += [-known, factor * known]
+    whole = np.kron(np.eye(len(ordered)), np.ones(drawn + 1))
+    whole = np.column_stack([whole, np.zeros(len(ordered))])
+    cost = np.eye(1, whole.shape[1], whole.shape[1] - 1)[0]
     found = linprog(cost, np.array(rows), limits, whole, np.ones(len(ordered)), (0, 1))
     assert found.status == 0
     return float(found.fun)

@@ -401,16 +401,6 @@ def test_claims_are_judged_by_their_instances() -> None:
         assert claims.STATEMENTS[name].judge(name, moved).verdict == expected
 
 
-def test_the_map_counts_what_it_audits() -> None:
-    config = audit_map.Config(categories=(2,), epsilons=(0.5,), minima=(1, 8))
-    outcome = ran(audit_map.run, config)
-    audits = outcome.tables["audits"].select(rule="journal")
-    bad = sum(audits.column("violates"))
-    assert bad > 0
-    ours = only(outcome.comparisons, "theorem 2, journal").ours
-    assert ours.startswith(f"Fails in {bad} of {len(audits.rows)} cases")
-
-
 def test_generated_data_are_not_compared_with_the_paper_s() -> None:
     cells = {"epsilon": 4.0, "age": "18-24", "largest": 0.25, "worst_case": 0.5}
     table = Table.of(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,8 @@ import pytest
 import dpopt
 from dpopt import Design, vote
 from dpopt.interop.accounting import dominating_pair
-from dpopt.privacy import Certificate
 from tests.kernel.brute import made_of, optimal
 from tests.robustness.commands import run
-
-UNPRINTABLE = 14_300
 
 
 def long_kernel(bits: int, epsilon: float = 0.25) -> Design:
@@ -78,19 +74,6 @@ def test_it_is_shown_and_written_and_read(name: str, tmp_path: Path) -> None:
         # Once loaded, a bound is what a file states: from then on, nothing changes.
         dpopt.load(again).save(path)
         assert name == "majority" or again.read_bytes() == path.read_bytes()
-
-
-def read_back(text: str) -> Fraction:
-    """The inverse of what a file holds, by Python's own parser of literals."""
-    top, _, bottom = text.partition("/")
-    return Fraction(int(top, 0), int(bottom or "1", 0))
-
-
-def test_a_certificate_is_written_exactly() -> None:
-    proof: Certificate = LARGEST["kernel"]().certificate
-    assert proof.slack.denominator.bit_length() > UNPRINTABLE
-    plain = proof.to_dict()
-    assert read_back(plain["slack_exact"]) == proof.slack
 
 
 def test_a_refusal_by_less_than_any_float_is_not_by_zero() -> None:

@@ -178,12 +178,6 @@ def solvers_agree(kind: Kind) -> None:
     assert interior.value == pytest.approx(first.value, rel=1e-6, abs=1e-9), INTERIOR
 
 
-def program_is_written_out(kind: Kind) -> None:
-    problem = kind.example().problem()
-    assert problem.size > 0
-    assert all(name and isinstance(name, str) for name in (*problem.variables, *problem.blocks))
-
-
 def bound_is_no_worse(kind: Kind) -> None:
     """No solver's bound is on the wrong side of any solver's value."""
     answers = [answer(kind, backend) for backend in (None, *BACKENDS)]
@@ -717,7 +711,7 @@ def neighbours_are_within_the_guarantee(kind: Kind) -> None:
 
 CHECKS: tuple[Callable[..., None], ...] = (
     *(is_described, survives_its_file, refuses_wrong_parameters, refuses_hostile_values),
-    *(solvers_agree, program_is_written_out, bound_is_no_worse),
+    *(solvers_agree, bound_is_no_worse),
     *(is_shown, is_a_frame),
     *(copies_are_the_same, comes_back_from_its_file, a_changed_file_is_not_loaded),
     *(releases_its_pmf, refuses_other_data, proof_refuses_units_more),
