@@ -271,25 +271,16 @@ def test_the_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
                     asked()
 
 
-def integer_rows(text: str) -> list[list[int]]:
-    return _rows("input", text, int, "integers")
-
-
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
+def test_rows_of_integers_from_a_text_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    for text, rows in [
         ("1,2 -3", [[1, 2, -3]]),
         ("1,2\n\n3\t4\n", [[1, 2], [3, 4]]),
         ("0123456789, \t-1", [[123456789, -1]]),
-    ],
-)
-def test_rows_of_integers_from_a_text_or_a_file(
-    text: str, rows: list[list[int]], tmp_path: Path
-) -> None:
-    (tmp_path / "rows").write_text(text, encoding="utf-8")
-    assert integer_rows(str(tmp_path / "rows")) == rows
-    if "\n" not in text:
-        assert integer_rows(text) == rows
+    ]:
+        file.write_text(text, encoding="utf-8")
+        for given in (str(file), text)[: 1 if "\n" in text else 2]:
+            assert _rows("input", given, int, "integers") == rows
 
 
 def test_names_and_integers_of_json() -> None:

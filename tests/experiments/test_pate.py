@@ -233,17 +233,6 @@ def test_the_spread_of_a_draw_is_the_brute_force_one() -> None:
         assert draw_spread(correct, queries) == pytest.approx(spread, abs=1e-12)
 
 
-def test_no_gamma_is_better_for_the_votes_than_the_one_made_for_them() -> None:
-    for votes in (small_votes(), load_votes(SHIPPED["mnist"])):
-        for m in (1, 3, 5):
-            means = {
-                way.method: np.mean([way.correct(r, votes.labels).mean() for r in votes.runs])
-                for way in aggregators(votes, m)
-            }
-            for method in ("subsampling", "surrogate", "mean", "common-p"):
-                assert means[method] <= means["best-for-votes"] + 1e-9
-
-
 def test_accuracies_of_three_teachers_by_hand() -> None:
     votes = np.array([[1, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 1]], np.uint8)
     labels = np.array([1, 1, 0, 0], np.uint8)

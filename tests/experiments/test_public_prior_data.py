@@ -1,7 +1,6 @@
 import gzip
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from experiments.data.groups import UserGroup
 from experiments.data.movielens import load_movielens
 from tests.experiments.comparing import refusal
 
-pl: Any = pytest.importorskip("polars", reason="polars is not installed (extra data)")
+pytest.importorskip("polars", reason="polars is not installed (extra data)")
 
 HEADER = ",".join(COLUMNS)
 ROW = (

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from dpopt.smoothed.sgd import sgd_profile
+from experiments.smoothed import sgd_estimates
 from experiments.smoothed.gradients import (
     Gradients,
     QuantisedGradient,
@@ -108,3 +109,15 @@ def test_monte_carlo_is_biased_upwards_and_the_more_so_the_larger_epsilon() -> N
     assert factors[2] > 10 * factors[1]
     many = estimate(0.5, 10**13)
     assert many == pytest.approx(sgd_profile(REFERENCE, 15, 0.5).delta[0], rel=1e-2)
+
+
+def test_the_interval_is_clopper_and_pearsons() -> None:
+    # Beta quantiles, as in their paper; each of two probabilities has half the error.
+    low, high = sgd_estimates.interval(3, 50, 0.99)
+    assert low == pytest.approx(scipy.stats.beta.ppf(0.0025, 3, 48), rel=1e-9)
+    assert high == pytest.approx(scipy.stats.beta.isf(0.0025, 4, 47), rel=1e-9)
+    # By hand: 30 against 2 of 100 at the first output, 1 against 0 at the last.
+    counts = np.array([[30, 69, 1], [2, 98, 0]])
+    found = sgd_estimates.estimate(counts, math.log(2), 100, 0.99)
+    (p, q), (r, s) = (sgd_estimates.interval(hits, 100, 0.99) for hits in (31, 2))
+    assert found == pytest.approx(((31 - 2 * 2) / 100, max(0.0, p - 2 * s), q - 2 * r))
