@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 from typing import Any
@@ -117,13 +117,13 @@ def weighed(counts: Sequence[int], epsilon: float) -> list[float]:
     return [w / sum(weights) for w in weights]
 
 
-def regret_of(shares: dict[tuple[int, ...], list[float]]) -> float:
+def regret_of(shares: Mapping[tuple[int, ...], Any]) -> float:
     """The largest count minus that of the label, in the mean over equally likely counts."""
     lost = [sum((max(n) - c) * p for c, p in zip(n, shares[n], strict=True)) for n in shares]
     return math.fsum(lost) / len(lost)
 
 
-def spent_on_two(shares: dict[tuple[int, ...], list[float]], epsilon: float) -> float:
+def spent_on_two(shares: Mapping[tuple[int, ...], Any], epsilon: float) -> float:
     """Delta of two labels over all neighbours, in floats."""
     pairs = [
         (shares[n], shares[other])

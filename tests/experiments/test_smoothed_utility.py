@@ -72,7 +72,8 @@ def test_the_utility_is_bounded_by_divergences(growth: Fraction) -> None:
         assert max(utilities) <= (1 + (m - 1) / (growth + 1)) * min(deltas)
         positive += max(utilities) > 0
         if m == 2:
-            both = oracles.stick(*pmfs, growth) + oracles.stick(*pmfs[::-1], growth)
+            p, q = pmfs
+            both = oracles.stick(p, q, growth) + oracles.stick(q, p, growth)
             assert sum(utilities) == both <= 2 * max(utilities)
     assert positive > 50
 
