@@ -10,8 +10,7 @@ import re
 import secrets
 import stat
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
 
-TABLES = (".csv", ".tsv", ".npz", ".npy", ".parquet")
+TABLES = (".csv", ".tsv", ".npy")
 """Endings of files that hold a table."""
 
 LONG_ENTRIES = ("probability", "loss")
@@ -227,31 +226,35 @@ def read_rows(path: Path) -> list[list[int | float]]:
 
 
 def read_table(path: Path) -> Any:  # noqa: ANN401
-    """Read a table of numbers: a .csv, .tsv, .npy, .npz or .parquet file.
+    """Read a table of numbers: a .csv, .tsv or .npy file.
 
     Returns:
-        An array, or of a text or a .parquet file a list for each column by name. A first line of a
-        text holds names unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be
-        either, is refused. A first column without a name, or called "input" beside others than
-        output and probability (or loss), holds the names of the rows, and comes back as "input". Of
-        a .npz file, its only array, or the one that is called "kernel".
+        An array, or of a text a list for each column by name. A first line of a text holds names
+        unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be either, is
+        refused. A first column without a name, or called "input" beside others than output and
+        probability (or loss), holds the names of the rows, and comes back as "input".
     """
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
         return _text_table(path, "\t" if ending == ".tsv" else ",")
     if ending not in TABLES:
         raise _refusal(path, f"a table is a file that ends in {', '.join(TABLES)}")
+    import numpy as np
+
+    check_target(path)
+    array: Any = None
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ValueError("it is no file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(_TOO_LARGE)
-        return _parquet(path) if ending == ".parquet" else _arrays(path)
-    except ParameterError:
-        raise
-    except (OSError, ValueError, EOFError) as error:
-        why = _reason(error) if isinstance(error, OSError) else str(error) or "it was cut off"
-        raise _refusal(path, " ".join(why.split())) from None
+        large = path.stat().st_size > LARGEST_FILE
+        # Mapped, a header that promises more numbers than there are takes no memory.
+        array = None if large else np.lib.format.open_memmap(path, "r")
+    except OSError as error:
+        raise _refusal(path, _reason(error)) from None
+    except (ValueError, EOFError, MemoryError, OverflowError, RuntimeError):
+        large = False
+    if array is None or array.dtype.kind not in "biuf":
+        none = "it holds no array of numbers, or it was cut off"
+        raise _refusal(path, _TOO_LARGE if large else none)
+    return np.array(array)
 
 
 def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
@@ -308,48 +311,6 @@ def _is_number(word: object) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _arrays(path: Path) -> Any:  # noqa: ANN401
-    """Return the array of a .npy file, or the one that is meant of a .npz file."""
-    import numpy as np
-
-    # Mapped, a header that promises more numbers than there are takes no memory.
-    array: Any = _array(lambda: np.load(path, mmap_mode="r", allow_pickle=False))
-    if isinstance(array, np.lib.npyio.NpzFile):
-        with array as archive:
-            names = archive.files
-            member = "kernel" if "kernel" in names else names[0] if len(names) == 1 else None
-            if member is None:
-                raise ValueError(
-                    f"it holds {len(names)} arrays; it must hold one, or one called 'kernel'"
-                )
-            array = _array(lambda: archive[member])
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-        raise ValueError("it holds something other than numbers")
-    return np.array(array)
-
-
-def _array(read: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Return what numpy reads, or raise what the file is not."""
-    try:
-        return read()
-    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile):
-        raise ValueError("it holds no array of numbers, or it was cut off") from None
-
-
-def _parquet(path: Path) -> dict[str, list[Any]]:
-    try:
-        import polars as pl
-    except ImportError:
-        raise ParameterError(
-            "a .parquet file needs polars; install it with pip install 'dpopt[data]'."
-        ) from None
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        raise ValueError("it cannot be read as a .parquet file") from None
-    return _columns(path, {name: frame[name].to_list() for name in frame.columns})
 
 
 def number(word: str) -> int | float:

@@ -35,9 +35,9 @@ def certify(
     """Certify a saved mechanism again; or a table: make it private and prove it.
 
     FILE is a mechanism that was saved, proved again from its integers; or a table of probabilities,
-    .csv, .tsv, .npz, .npy or .parquet, with a row for each input or the columns input, output and
-    probability. With --epsilon the table is moved to a private one next to it, which is proved;
-    without, the least epsilon of the table is printed. Exit code 4 if it is not private.
+    .csv, .tsv or .npy, with a row for each input or the columns input, output and probability. With
+    --epsilon the table is moved to a private one next to it, which is proved; without, the least
+    epsilon of the table is printed. Exit code 4 if it is not private.
 
     Args:
         file: the mechanism or the table.

@@ -123,9 +123,9 @@ def certify(
         kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
             the others, flattened in C order, the input. A nested list, an array of any library, a
             pandas or polars frame (a row for each input; or the columns input, output and
-            probability), a file of one (.csv, .tsv, .npz, .npy, .parquet), a solved variable or
-            expression of cvxpy or linopy. To ask for the least epsilon or delta, also a design or
-            its table: its integers and its own neighbours are used.
+            probability), a file of one (.csv, .tsv, .npy), a solved variable or expression of cvxpy
+            or linopy. To ask for the least epsilon or delta, also a design or its table: its
+            integers and its own neighbours are used.
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected

@@ -277,21 +277,18 @@ def holders(folder: Path) -> dict[str, Any]:
     }
     wide = {f"y{y}": TABLE[:, y] for y in range(3)}
     np.save(folder / "table.npy", TABLE)
-    np.savez(folder / "one.npz", TABLE)
-    np.savez_compressed(folder / "named.npz", other=np.eye(2), kernel=TABLE)
     np.savetxt(folder / "plain.csv", TABLE, delimiter=",", fmt="%.17g")
     pd.DataFrame(wide).to_csv(folder / "wide.csv", index=False)
     pd.DataFrame(wide).to_csv(folder / "indexed.csv")
     pd.DataFrame(TABLE).to_csv(folder / "numbered.csv", index=False)
     pd.DataFrame(wide).to_csv(folder / "wide.tsv", index=False, sep="\t")
-    pl.DataFrame(wide).write_parquet(folder / "wide.parquet")
     # A long table may come in any order.
     pd.DataFrame(long).sample(frac=1, random_state=1).sort_values("output").to_csv(
         folder / "long.csv", index=False
     )
     names = (
-        *("table.npy", "one.npz", "named.npz", "plain.csv", "wide.csv", "indexed.csv"),
-        *("wide.tsv", "wide.parquet", "long.csv", "numbered.csv"),
+        *("table.npy", "plain.csv", "wide.csv", "indexed.csv", "wide.tsv", "long.csv"),
+        "numbered.csv",
     )
     return {
         **{name: folder / name for name in names},
