@@ -20,7 +20,7 @@ from dpopt._numbers import digits
 
 VERBS = (
     *("verify", "certify", "release", "mode", "smoothed", "profile", "sample", "ledger"),
-    *("cite", "doctor", "completion"),
+    *("cite", "doctor"),
 )
 """The commands that are no kinds, in the order of the help."""
 

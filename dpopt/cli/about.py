@@ -1,14 +1,11 @@
-"""``dpopt cite``, ``doctor``, ``completion``: what to cite, what works here, what Tab offers."""
+"""``dpopt cite``, ``doctor``: what to cite, what works here."""
 
 from __future__ import annotations
 
 import os
 import time
 from importlib.resources import files
-from typing import Any, cast
-
-import click
-from click.shell_completion import ShellComplete, get_completion_class
+from typing import Any
 
 from dpopt._errors import DpoptError, SolverError
 from dpopt.cli.options import Flag, command
@@ -57,20 +54,6 @@ def doctor(json: Flag = False) -> None:
     wrong = [entry["backend"] for entry in backends if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
-
-
-@click.command(short_help="Print the lines that let SHELL complete commands and options")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the lines that let SHELL complete dpopt's commands and options.
-
-    Example: dpopt completion bash >> ~/.bashrc
-    """
-    root = click.get_current_context().find_root().command
-    complete = cast(type[ShellComplete], get_completion_class(shell))
-    script = complete(root, {}, "dpopt", "_DPOPT_COMPLETE")
-    # bash's own source() starts the shell to learn its version; the template needs no such thing.
-    show(*(script.source_template % script.source_vars()).split("\n"))
 
 
 def _backends() -> list[str]:

@@ -18,7 +18,7 @@ import click
 from dpopt import __version__
 from dpopt._errors import BudgetError, InfeasibleError, NotPrivateError, ParameterError, SolverError
 from dpopt._kinds import KINDS, VERBS, hyphened
-from dpopt.cli.about import cite, completion, doctor
+from dpopt.cli.about import cite, doctor
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.kind import Kind
 from dpopt.cli.ledger import ledger
@@ -82,7 +82,7 @@ def cli(context: click.Context) -> None:
 
 for _command in (
     *map(Kind, KINDS),
-    *(verify, certify, release, mode, smoothed, profile, sample, ledger, cite, doctor, completion),
+    *(verify, certify, release, mode, smoothed, profile, sample, ledger, cite, doctor),
 ):
     cli.add_command(_command)
 

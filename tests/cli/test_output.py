@@ -39,7 +39,6 @@ SHOWS: dict[str, list[str]] = {
     "prior": ["public-prior", "--public", "0.5,0.5", "--epsilon", "1"],
     "certify": ["certify", "gamma.json"],
     "cite": ["cite"],
-    "completion": ["completion", "fish"],
 }
 
 

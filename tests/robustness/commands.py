@@ -104,7 +104,6 @@ def baselines(folder: Path) -> dict[str, list[str]]:
         ],
         "profile": ["--counts", "3,2", "--drawn", "3", "--epsilon", "0.5"],
         "cite": [],
-        "completion": ["fish"],
     }
 
 
