@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Items of what is tracked.
 _T = TypeVar("_T")
-# Seconds between two updates of the bar; from how many a computation is announced as long.
-_QUIET_SECONDS, _LONG_SECONDS = 0.1, 60.0
+# Seconds between two updates of the bar; from how many a task is shown, and announced as long.
+_QUIET_SECONDS, _SHOWN_SECONDS, _LONG_SECONDS = 0.1, 1.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -140,38 +140,19 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
         _listener.reset(token)
 
 
-def progress_bar(
-    *, file: TextIO | None = None, delay: float = 1.0, always: bool = False
-) -> AbstractContextManager[ProgressCallback]:
+@contextmanager
+def progress_bar(file: TextIO | None = None) -> Iterator[ProgressCallback]:
     """Show the progress of everything inside the block as bars on a terminal; yield the callback.
 
-    A task that is over leaves no trace on the screen. Where ``file`` is no terminal, nothing is
-    written at all.
-
-    Args:
-        file: standard error by default.
-        delay: seconds that a task must last before it is shown, so that short ones do not flicker;
-            at least 0.
-        always: draw even if ``file`` is not a terminal.
-
-    Raises:
-        ParameterError: if ``delay`` is out of range.
+    A task is shown once it has lasted for a second; one that is over leaves no trace. Where
+    ``file``, by default standard error, is no terminal, nothing is written at all.
     """
-    # It brings numpy, which the command line's help does not wait for.
-    from dpopt import _checks
-
-    delay, stream = _checks.real("delay", delay, 0.0), sys.stderr if file is None else file
-    if stream is None or not (always or stream.isatty()):
+    stream = sys.stderr if file is None else file
+    if stream is None or not stream.isatty():
         # A process that was started with standard error closed has none.
-        return _shown(None)
-    return _shown(_Bars(stream, delay, always))
-
-
-@contextmanager
-def _shown(bars: _Bars | None) -> Iterator[ProgressCallback]:
-    if bars is None:
         yield lambda _: None
         return
+    bars = _Bars(stream)
     try:
         with reporting(bars):
             yield bars
@@ -186,8 +167,8 @@ class _Bars:
     at a time, however many tasks come and go.
     """
 
-    def __init__(self, stream: TextIO, delay: float, always: bool) -> None:
-        self.stream, self.delay, self.always = stream, delay, always
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
         self.lines: dict[str, TaskID] = {}
         self.display: Display | None = None
         self.timer: threading.Timer | None = None
@@ -221,7 +202,7 @@ class _Bars:
 
     def _draw(self, event: ProgressEvent) -> None:
         if self.display is None:
-            self.display = _display(self.stream, self.delay, self.always)
+            self.display = _display(self.stream)
         if event.task not in self.lines:
             self.lines[event.task] = self.display.add_task(
                 event.task, total=event.total, message=""
@@ -236,7 +217,7 @@ class _Bars:
         if self.display is not None and any(self.display.get_renderables()):
             self.display.start()
         elif self.display is not None and self.timer is None:
-            self.timer = threading.Timer(self.delay, self._wake)
+            self.timer = threading.Timer(_SHOWN_SECONDS, self._wake)
             self.timer.daemon = True
             self.timer.start()
 
@@ -247,14 +228,14 @@ class _Bars:
                 self._show()
 
 
-def _display(stream: TextIO, delay: float, always: bool) -> Display:
-    """Return a display that shows the tasks that have lasted for a delay, in seconds."""
+def _display(stream: TextIO) -> Display:
+    """Return a display that shows the tasks that have lasted."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     class Lasting(Progress):
         def get_renderables(self) -> Iterator[Any]:
-            lasting = [task for task in self.tasks if (task.elapsed or 0.0) >= delay]
+            lasting = [task for task in self.tasks if (task.elapsed or 0.0) >= _SHOWN_SECONDS]
             if lasting:
                 yield self.make_tasks_table(lasting)
 
@@ -264,7 +245,7 @@ def _display(stream: TextIO, delay: float, always: bool) -> Display:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.fields[message]}", markup=False),
-        console=Console(file=stream, force_terminal=always or None),
+        console=Console(file=stream),
         transient=True,
         # Redirection would send the program's standard output to standard error.
         redirect_stdout=False,

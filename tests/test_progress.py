@@ -88,7 +88,8 @@ def test_the_bar_shows_a_task_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     file = Terminal()
-    with progress_bar(file=file, delay=0.0, always=True):
+    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
+    with progress_bar(file):
         advance("proof [x]", 3, 7, "worst [1]")
         advance("solve", 4)
     text = file.getvalue()
@@ -98,7 +99,8 @@ def test_the_bar_shows_a_task_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     assert "4/?" in text
 
 
-def test_a_long_step_is_shown_without_a_second_event() -> None:
+def test_a_long_step_is_shown_without_a_second_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.01)
     shown = threading.Event()
 
     class Watched(Terminal):
@@ -107,7 +109,7 @@ def test_a_long_step_is_shown_without_a_second_event() -> None:
                 shown.set()
             return super().write(text)
 
-    with progress_bar(file=Watched(), delay=0.01, always=True):
+    with progress_bar(Watched()):
         advance("proof", 0)
         assert shown.wait(timeout=30)
 
@@ -118,7 +120,8 @@ CLEARED = "\x1b[1A\x1b[2K"
 def test_nothing_is_live_once_every_task_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     file = Terminal()
-    with progress_bar(file=file, delay=0.0, always=True):
+    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
+    with progress_bar(file):
         advance("proof", 0, 2)
         advance("proof", 1, 2)
         shown = len(file.getvalue())
@@ -137,10 +140,11 @@ def test_the_bar_leaves_standard_output_alone_and_goes_when_the_computation_fail
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
     file = Terminal()
 
     def interrupted() -> None:
-        with progress_bar(file=file, delay=0.0, always=True):
+        with progress_bar(file):
             advance("proof", 1, 2)
             sys.stdout.write("answer\n")
             raise KeyboardInterrupt
@@ -166,6 +170,6 @@ def test_what_takes_over_a_minute_is_told_before_it_starts() -> None:
     ]
     expect("proof", 1e9, 1.0)
     shown = Terminal()
-    with progress_bar(file=shown):
+    with progress_bar(shown):
         expect("proof", 1e7, 1e3)
     assert shown.getvalue() == f"{seen[1].message}\n"
