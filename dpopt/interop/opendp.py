@@ -24,7 +24,6 @@ where OpenDP's features are not enabled.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
@@ -64,14 +63,11 @@ def make_kernel(kernel: Design) -> dp.Measurement:
     - Every two inputs are neighbours: an integer, or a category of the public prior, under
       `discrete_distance`; any distance above 0 spends the guarantee once.
     - A path: an integer under `absolute_distance`.
-    - A Hamming graph: a word, a list of integers, under `hamming_distance`.
 
-    An integer outside is taken for the nearest input, anything else for the first one; so is each
-    symbol of a word.
+    An integer outside is taken for the nearest input, anything else for the first one.
 
     Args:
-        kernel: a design of a `Kernel` without names, or a kernel of a
-            public prior.
+        kernel: a design of a `Kernel` without names, or a kernel of a public prior.
 
     Raises:
         ParameterError: for another object, or neighbours that no metric of OpenDP describes.
@@ -89,8 +85,6 @@ def make_kernel(kernel: Design) -> dp.Measurement:
         raise ParameterError(
             "inputs or outputs of the kernel have names; OpenDP's domain is of integers."
         )
-    if isinstance(setting.graph, str) and setting.graph == "hamming":
-        return _over_words(kernel, tuple(setting.shape or ()), spent)
     last = setting.domain.inputs - 1
     if setting.pairs is None:
         metric, steps = dp.discrete_distance(), 1
@@ -99,7 +93,7 @@ def make_kernel(kernel: Design) -> dp.Measurement:
     else:
         raise ParameterError(
             "pairs of the kernel are neither all pairs of inputs nor a path; OpenDP has no metric "
-            "for them. Words have the graph 'hamming'."
+            "for them."
         )
 
     def release(given: Any) -> Any:  # noqa: ANN401
@@ -212,25 +206,6 @@ def make_majority(design: Design, voters: Sequence[dp.Measurement]) -> dp.Measur
     )
 
 
-def _over_words(kernel: Design, shape: tuple[int, ...], spent: Spent) -> dp.Measurement:
-    places = len(shape)
-
-    def release(word: Any) -> Any:  # noqa: ANN401
-        if len(word) != places:
-            raise ParameterError(
-                f"word does not fit the shape {shape}: it has {len(word)} symbols."
-            )
-        inside = [_nearest(symbol, size - 1) for symbol, size in zip(word, shape, strict=True)]
-        return kernel.release(int(np.ravel_multi_index(inside, shape)))
-
-    if len(set(shape)) != 1:
-        raise ParameterError(
-            f"shape is {shape}; an OpenDP vector has the same symbols at every place."
-        )
-    domain = dp.vector_domain(dp.atom_domain(bounds=(0, shape[0] - 1)), size=places)
-    return _measurement(domain, dp.hamming_distance(), spent, places, release, int)
-
-
 def _vote(voter: dp.Measurement, data: Any) -> int:  # noqa: ANN401
     """Return 1 if a voter answers 1 or True, 0 whatever else it answers or raises."""
     try:
@@ -246,36 +221,23 @@ def _nearest(value: object, last: int, least: int = 0) -> int:
     return min(max(integer, least), last)
 
 
-def _categories(categories: Sequence[Hashable]) -> tuple[Any, Callable[[object], Hashable], Any]:
-    """Return a domain named after the categories, what moves others into it, and its output type.
+def _categories(categories: Sequence[Hashable]) -> tuple[Any, Callable[[object], Hashable], type]:
+    """Return OpenDP's domain of the categories' type, what moves others to the first, and the type.
 
-    What is none of the categories becomes the first one.
+    As of OpenDP's own randomized response, the domain of names is that of all texts.
     """
-    numbered = categories == range(len(categories))
-    if not numbered and not all(isinstance(x, str | int | float | bool) for x in categories):
-        raise ParameterError(
-            "categories must be strings, numbers or booleans to be named in OpenDP."
-        )
-    members = range(len(categories)) if numbered else frozenset((type(x), x) for x in categories)
-
-    def member(own: Any) -> bool:  # noqa: ANN401
-        try:
-            return type(own) is int and own in members if numbered else (type(own), own) in members
-        except TypeError:  # not hashable
-            return False
+    numbered = isinstance(categories, range)
+    types = {int} if numbered else set(map(type, categories))
+    if len(types) > 1 or not types <= {str, int, float, bool}:
+        raise ParameterError("categories must be all strings, or all integers, floats or booleans.")
+    (of,) = types
+    members = categories if numbered else frozenset(categories)
 
     def into(own: Any) -> Hashable:  # noqa: ANN401
-        return own if member(own) else categories[0]
+        return own if type(own) is of and own in members else categories[0]
 
-    if numbered:
-        return dp.atom_domain(bounds=(0, len(categories) - 1)), into, int
-    names = repr(tuple(categories))
-    # A name that is longer is no name: of many categories it is a digest.
-    if len(categories) > 20:
-        digest = hashlib.sha256(names.encode()).hexdigest()
-        names = f"{len(categories)} categories, SHA-256 {digest}"
-    output = str if all(isinstance(x, str) for x in categories) else "ExtrinsicObject"
-    return dp.user_domain(f"dpopt category of {names}", member), into, output
+    domain = dp.atom_domain(bounds=(0, len(categories) - 1)) if numbered else dp.atom_domain(T=of)
+    return domain, into, of
 
 
 def _measurement(
