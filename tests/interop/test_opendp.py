@@ -164,12 +164,11 @@ def test_public_prior_takes_labels() -> None:
         [made("private value") for _ in range(1000)],
         dict(zip("xyz", local.kernel[0], strict=True)),
     )
-    mixed = public_prior.public_distribution([0.5, 0.3, 0.2], ["x", 1, 2.5])
+    mixed = public_prior.public_distribution([0.5, 0.3, 0.2], ["x", 1, 2])
     with pytest.raises(ParameterError, match="categories must be all strings"):
         make_kernel(dpopt.design(dpopt.PublicPrior(mixed, 0.8)))
-    for labels in ([3, 1, 2], [0.5, 1.5, 2.5]):
-        typed = public_prior.public_distribution([0.5, 0.3, 0.2], labels)
-        assert make_kernel(dpopt.design(dpopt.PublicPrior(typed, 0.8)))(labels[1]) in labels
+    integers = public_prior.public_distribution([0.5, 0.3, 0.2], [30, 10, 20])
+    assert make_kernel(dpopt.design(dpopt.PublicPrior(integers, 0.8)))(10) in (10, 20, 30)
     numbered = make_kernel(dpopt.design(dpopt.PublicPrior([0.5, 0.3, 0.2], 0.8)))
     assert numbered.input_domain == dp.atom_domain(bounds=(0, 2))
     assert numbered(1) in range(3)
@@ -201,6 +200,8 @@ def test_samplers_take_records_under_change_one(make: Callable[[], Any]) -> None
     assert named(list("abccaa")) in {"a", "b", "c"}
     assert named.input_domain.member(list("abccaa"))
     assert not named.input_domain.member(list("abcca"))
+    floats = [0.5, 1.5, 2.5]
+    assert make_sampler(sampler, floats)([0.5] * 4 + [math.nan, 9.0]) in floats
 
 
 def test_samplers_that_are_not_certified_are_refused() -> None:
