@@ -52,8 +52,7 @@ def escaped(text: str) -> str:
 
 def show(*lines: str) -> None:
     """Write lines, escaped, whole and flushed."""
-    text = "\n".join(map(escaped, lines))
-    _write(_stream(text), text)
+    _write("\n".join(map(escaped, lines)))
 
 
 def show_record(as_json: bool, record: Mapping[str, object], lines: Sequence[str]) -> None:
@@ -186,28 +185,24 @@ def _told(value: Any) -> str:  # noqa: ANN401
 
 def show_draw(
     draw: Callable[[], Sequence[object]],
-    categories: Sequence[object],
     guarantee: Guarantee,
     as_json: bool,
     facts: Mapping[str, object] | None = None,
 ) -> None:
-    """Write what ``draw`` releases; all that can be known to fail fails before it is called.
+    """Write what ``draw`` releases, one in each line, and after them facts.
 
-    These are some of the categories, one in each line, and after them the facts, which are in
-    ASCII; every encoding has the JSON.
+    All that can be known to fail fails before it is called.
     """
-    ascii_only, extra = as_json or isinstance(categories, range), facts or {}
-    stream = _stream("" if ascii_only else escaped("".join(map(str, categories))))
-    _probe(stream)
+    extra = facts or {}
+    _probe(_stream())
     try:
         drawn = draw()
         if as_json:
             plain = [each if isinstance(each, str) else int(str(each)) for each in drawn]
             spent = {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
-            _write(stream, to_json({"released": plain, "guarantee_of_each": spent, **extra}))
+            _write(to_json({"released": plain, "guarantee_of_each": spent, **extra}))
         else:
-            lines = [*(escaped(str(category)) for category in drawn), *listed(extra)]
-            _write(stream, "\n".join(lines))
+            show(*map(str, drawn), *listed(extra))
     except OutputError as error:
         raise OutputError(f"{error}; {_SPENT}") from None
     except KeyboardInterrupt:
@@ -224,21 +219,11 @@ def abandon() -> None:
         sys.stdout = None
 
 
-def _stream(text: str) -> TextIO:
-    """Return standard output, which can take the text."""
-    stream = sys.stdout
-    if stream is None or stream.closed:
+def _stream() -> TextIO:
+    """Return standard output, which is open."""
+    if sys.stdout is None or sys.stdout.closed:
         raise OutputError(CLOSED)
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding, getattr(stream, "errors", None) or "strict")
-    except UnicodeEncodeError as error:
-        lacking = ascii(text[error.start])
-        raise OutputError(
-            f"standard output is in {encoding}, which has no {lacking}; use --json, or set "
-            "PYTHONIOENCODING=utf-8"
-        ) from None
-    return stream
+    return sys.stdout
 
 
 def _probe(stream: TextIO) -> None:
@@ -258,9 +243,12 @@ def _probe(stream: TextIO) -> None:
             raise OutputError("standard output took no answer: nobody reads it")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(text: str) -> None:
+    """Write text; a character that the encoding of standard output lacks becomes its escape."""
+    stream = _stream()
+    encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
-        stream.write(f"{text}\n")
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
     except (OSError, ValueError) as error:
         raise refused(error) from None

@@ -109,7 +109,7 @@ def release(
         keeper.charge(mechanism, -(-outputs // mechanism.setting.together))
         return [mechanism.release(query) for query in inputs]
 
-    show_draw(draw, _names(mechanism, queries[0]), mechanism.guarantee, json)
+    show_draw(draw, mechanism.guarantee, json)
     keeper.tell()
 
 
@@ -144,17 +144,6 @@ def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
     if setting.kind == "kernel":
         return setting.input_names or range(setting.domain.inputs)
     return None
-
-
-def _names(mechanism: Any, query: object) -> Sequence[object]:  # noqa: ANN401
-    """Return what the outputs are called; an empty range if they are integers."""
-    from dpopt.shape import Setting
-
-    setting = mechanism.setting
-    if type(setting).output is Setting.output or getattr(setting, "output_names", "") is None:
-        return range(0)
-    outputs = len(setting.output_weights(mechanism.table, query))
-    return [setting.output(index) for index in range(outputs)]
 
 
 def _rows(
@@ -222,7 +211,7 @@ def _draw(
         # A vote is the place of its class, a sample the category itself.
         return [drawn if isinstance(drawn, str) else categories[int(drawn)]]
 
-    show_draw(draw, categories, design.guarantee, json, facts)
+    show_draw(draw, design.guarantee, json, facts)
     keeper.tell()
 
 
