@@ -58,7 +58,9 @@ CREATE TRIGGER kept BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'entries 
 CREATE TRIGGER same BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'entries stay'); END;
 """
 _LAST = "SELECT coalesce(max(id), 0) FROM entries"
-_SPENT = "SELECT spent_epsilon, spent_delta, sum(folds) FROM entries {} GROUP BY 1, 2"
+_SPENT = """SELECT spent_epsilon, spent_delta, sum(folds)
+    FROM (SELECT *, row_number() OVER (ORDER BY id) > 1 AS later FROM entries {})
+    GROUP BY later, 1, 2 ORDER BY later"""
 # Seconds that an entry waits for those of other processes.
 _PATIENCE = 60.0
 _LONGEST_NAME, _LONGEST_TEXT, _MOST_COUNT = 200, 1000, 1 << 53
@@ -257,13 +259,12 @@ class Ledger:
         """
         entry = _entry(of, dataset, count, what, fresh)
         with self._opened("BEGIN IMMEDIATE") as db:
-            limit, more = self.budget, (entry.spent, entry.folds)
-            first = _first(db, entry.dataset) or simple([more])
-            if limit is not None and not allowed([*_parts(db, entry.dataset), more], limit, first):
+            limit, before = self.budget, _parts(db, entry.dataset)
+            if limit is not None and not allowed([*before, (entry.spent, entry.folds)], limit):
                 raise BudgetError(
                     f"guarantee is {in_short(entry.guarantee)}, for {number(count, 'release')}; "
                     f"data set {shown(entry.dataset)} has an epsilon of "
-                    f"{_cut(_left(db, entry.dataset, limit))} left of the budget {limit} of "
+                    f"{_cut(room(before, limit))} left of the budget {limit} of "
                     f"ledger {str(self.path)!r}."
                 )
             each, spent = entry.guarantee, entry.spent
@@ -319,9 +320,9 @@ class Ledger:
         Raises:
             ParameterError: if the file cannot be read, or for a name that no data set can have.
         """
-        limit, name = self.budget, name_of(dataset)
         with self._opened() as db:
-            return None if limit is None else _left(db, name, limit)
+            parts = _parts(db, name_of(dataset))
+        return None if self.budget is None else room(parts, self.budget)
 
     def statement(self, dataset: str = "unnamed") -> str:
         """Return what the releases from a data set spend together, in one line."""
@@ -556,30 +557,20 @@ def _of(dataset: str | None) -> tuple[str, ...]:
     return () if dataset is None else ("WHERE dataset = ?", name_of(dataset))
 
 
-def _entries(
-    db: sqlite3.Connection, which: str = "", *values: object, most: int = -1
-) -> list[Entry]:
-    """Return the entries of a condition in their order; a limit of -1 is none."""
-    rows = db.execute(f"SELECT * FROM entries {which} ORDER BY id LIMIT ?", (*values, most))
+def _entries(db: sqlite3.Connection, which: str = "", *values: object) -> list[Entry]:
+    """Return the entries of a condition in their order."""
+    rows = db.execute(f"SELECT * FROM entries {which} ORDER BY id", values)
     return [
         Entry(time, name, what, Guarantee(e, d), count, Guarantee(spent_e, spent_d), folds)
         for _, time, name, what, e, d, count, spent_e, spent_d, folds in rows
     ]
 
 
-def _first(db: sqlite3.Connection, dataset: str) -> Guarantee | None:
-    """Return what the first entry of a data set spends; None before it."""
-    first = _entries(db, *_of(dataset), most=1)
-    return simple([(entry.spent, entry.folds) for entry in first]) if first else None
-
-
 def _parts(db: sqlite3.Connection, dataset: str | None) -> list[tuple[Guarantee, int]]:
-    """Return what was spent of a data set, or of all together if None, equal parts in one."""
+    """Return what was spent of a data set, or of all together if None.
+
+    First what its first entry spent, then the others, equal parts in one.
+    """
     which, *values = _of(dataset) or ("",)
     rows = db.execute(_SPENT.format(which), values)
     return [(Guarantee(epsilon, delta), folds) for epsilon, delta, folds in rows]
-
-
-def _left(db: sqlite3.Connection, dataset: str, budget: Guarantee) -> float:
-    """Return the epsilon that a data set has left of a budget."""
-    return room(_parts(db, dataset), budget, _first(db, dataset))

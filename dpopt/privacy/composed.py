@@ -62,13 +62,13 @@ def simple(parts: Parts) -> Guarantee | None:
     return Guarantee(epsilon, delta) if delta < 1 and math.isfinite(epsilon) else None
 
 
-def allowed(parts: Parts, budget: Guarantee, first: Guarantee | None) -> bool:
+def allowed(parts: Parts, budget: Guarantee) -> bool:
     """Return whether a budget allows these releases, by the filter in the docstring of the module.
 
-    ``first`` is the guarantee of the first entry; None if it has none.
+    The first part is the first entry.
     """
     most = Fraction(budget.delta)
-    slack = Fraction(0) if first is None or 2 * Fraction(first.delta) > most else most / 2
+    slack = Fraction(0) if 2 * _deltas(parts[:1]) > most else most / 2
     if _deltas(parts) > most - slack:
         return False
     if _epsilons(parts, 1) <= Fraction(budget.epsilon):
@@ -82,15 +82,14 @@ def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
     return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
 
 
-def room(parts: Parts, budget: Guarantee, first: Guarantee | None) -> float:
+def room(parts: Parts, budget: Guarantee) -> float:
     """Return the remaining budget: the largest epsilon of one more release with delta = 0.
 
-    The arguments are those of `allowed`; ``first`` is None before the first release.
+    The arguments are those of `allowed`.
     """
 
     def fits(epsilon: float) -> bool:
-        more = Guarantee(epsilon)
-        return allowed([*parts, (more, 1)], budget, first if parts else more)
+        return allowed([*parts, (Guarantee(epsilon), 1)], budget)
 
     over = Fraction(budget.epsilon) - _epsilons(parts, 1)
     if fits(budget.epsilon):

@@ -44,7 +44,7 @@ def adversary(rule: Rule, choices: Sequence[Guarantee], epsilon: float, most: in
 
 
 def filtered(budget: Guarantee) -> Rule:
-    return lambda path: allowed([(guarantee, 1) for guarantee in path], budget, path[0])
+    return lambda path: allowed([(guarantee, 1) for guarantee in path], budget)
 
 
 BUDGETS = [
@@ -85,7 +85,7 @@ def test_what_is_left_is_allowed_and_no_more() -> None:
     for spent in ([], [Guarantee(0.3)] * 4, [Guarantee(0.1)] * 40, [Guarantee(0.3, 0.004)]):
         for budget in (Guarantee(1.5), Guarantee(2.0, 1e-6), Guarantee(3.0, 0.01)):
             rule, before = filtered(budget), tuple(spent)
-            left = room([(guarantee, 1) for guarantee in spent], budget, next(iter(spent), None))
+            left = room([(guarantee, 1) for guarantee in spent], budget)
             assert rule((*before, Guarantee(left))) or left == 0.0
             assert not rule((*before, Guarantee(math.nextafter(left, math.inf))))
 
