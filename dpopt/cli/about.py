@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from importlib.resources import files
 from typing import Any
@@ -24,7 +23,7 @@ def cite() -> None:
 
 @command()
 def doctor(json: Flag = False) -> None:
-    """Print versions, solvers and threads, and solve a known program with each backend.
+    """Print versions, and solve a known program with each backend.
 
     Exit code 3 if a backend does not return the known optimum.
 
@@ -39,18 +38,12 @@ def doctor(json: Flag = False) -> None:
     installed = versions(
         *("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
     )
-    threads = {
-        name: os.environ.get(name, "not set")
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    }
     backends = [_tried(name) for name in _backends()]
     ends = {
         entry["backend"]: f"{entry['failure'] or 'optimum 11 found'} in {entry['seconds']:.3f} s"
         for entry in backends
     }
-    lines = listed({**installed, "processors": os.cpu_count(), **threads, **ends})
-    about = {"versions": installed, "processors": os.cpu_count(), "threads": threads}
-    show_record(json, {**about, "backends": backends}, lines)
+    show_record(json, {"versions": installed, "backends": backends}, listed({**installed, **ends}))
     wrong = [entry["backend"] for entry in backends if not entry["correct"]]
     if wrong:
         raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
