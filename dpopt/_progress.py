@@ -141,23 +141,22 @@ def reporting(callback: ProgressCallback | None) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(file: TextIO | None = None) -> Iterator[ProgressCallback]:
-    """Show the progress of everything inside the block as bars on a terminal; yield the callback.
+def progress_bar(file: TextIO | None = None) -> Iterator[None]:
+    """Show the progress of everything inside the block as bars on a terminal.
 
-    A task is shown once it has lasted for a second; one that is over leaves no trace. Where
-    ``file``, by default standard error, is no terminal, nothing is written at all.
+    A task is shown once it has lasted for a second; one that is over leaves no trace. The first
+    estimate of more than a minute stays. Where ``file``, by default standard error, is no terminal,
+    nothing else is written.
     """
     stream = sys.stderr if file is None else file
-    if stream is None or not stream.isatty():
-        # A process that was started with standard error closed has none.
-        yield lambda _: None
-        return
-    bars = _Bars(stream)
+    # A process that was started with standard error closed has none.
+    bars = None if stream is None else _Bars(stream)
     try:
         with reporting(bars):
-            yield bars
+            yield
     finally:
-        bars.stop()
+        if bars is not None:
+            bars.stop()
 
 
 class _Bars:
@@ -168,7 +167,7 @@ class _Bars:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+        self.stream, self.terminal, self.announced = stream, stream.isatty(), False
         self.lines: dict[str, TaskID] = {}
         self.display: Display | None = None
         self.timer: threading.Timer | None = None
@@ -177,8 +176,12 @@ class _Bars:
     def __call__(self, event: ProgressEvent) -> None:
         with self.lock:
             if event.seconds is not None:
-                # Above the bars, where it stays.
-                self.stream.write(f"{event.message}\n")
+                if not self.announced:
+                    # Above the bars.
+                    self.stream.write(f"{event.message}\n")
+                    self.announced = True
+            elif not self.terminal:
+                return
             elif event.total is not None and event.done >= event.total:
                 line = self.lines.pop(event.task, None)
                 if self.display is not None and not self.lines:

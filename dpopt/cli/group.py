@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
@@ -77,7 +76,9 @@ Exit codes:
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Differentially private mechanisms, designed by linear programming."""
-    context.with_resource(_progress())
+    from dpopt._progress import progress_bar
+
+    context.with_resource(progress_bar())
 
 
 for _command in (
@@ -92,25 +93,6 @@ def loaded() -> click.Group:
     for command in cli.commands.values():
         command.get_params(click.Context(command))
     return cli
-
-
-@contextmanager
-def _progress() -> Iterator[None]:
-    """Tell on standard error, inside the block, the first task of more than a minute, and bars."""
-    from dpopt._progress import ProgressEvent, progress_bar, reporting
-
-    with progress_bar() as bars:
-        long: list[str] = []
-
-        def tell(event: ProgressEvent) -> None:
-            if event.seconds is None:
-                bars(event)
-            elif not long:
-                long.append(event.message)
-                click.echo(escaped(event.message), err=True)
-
-        with reporting(tell):
-            yield
 
 
 def run(arguments: Sequence[str] | None) -> tuple[int, str]:
