@@ -156,14 +156,6 @@ def parted(annotation: str) -> tuple[str, tuple[str, ...]]:
     return base, choices(f"Literal[{words}") if mark else ()
 
 
-def other_word(field: Field) -> str | None:
-    """Return the word of a choice between two that is not the default; None of other fields."""
-    # Both spellings of a word are one.
-    words = tuple(dict.fromkeys(w.replace("imize", "imise") for w in choices(field.annotation)))
-    others = [word for word in words if word != field.default]
-    return others[0] if len(words) == 2 and len(others) == 1 else None
-
-
 def hyphened(name: str) -> str:
     """Return the option of a parameter's name."""
     return f"--{name.replace('_', '-')}"

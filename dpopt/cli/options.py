@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpopt._errors import ParameterError
-from dpopt._kinds import Described, Field, choices, described, hyphened, other_word, parted, text_of
+from dpopt._kinds import Described, Field, choices, described, hyphened, parted, text_of
 from dpopt._numbers import shown, typed_rational
 from dpopt.files import TABLES, number, parse_json, read_rows
 
@@ -152,12 +152,8 @@ def help_of(about: Described) -> tuple[str, str]:
 
 
 def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
-    """Return the arguments and options of a command's parameters.
-
-    The other word of a choice between two is a flag, too, unless a parameter has its name:
-    --worst-case for --objective worst-case.
-    """
-    options, names = list[click.Parameter](), {hyphened(field.name) for field in fields}
+    """Return the arguments and options of a command's parameters."""
+    options = list[click.Parameter]()
     for field in fields:
         name, about = hyphened(field.name), _help(field)
         annotation, words = parted(field.annotation)
@@ -172,10 +168,6 @@ def parameters(fields: Sequence[Field]) -> list[click.Parameter]:
             if words:
                 kind = Words(kind.name, _reader(kind), words, getattr(kind, "files", False))
             options.append(click.Option([name], type=kind, required=field.required, help=about))
-        other = other_word(field)
-        if other is not None and f"--{other}" not in names:
-            short = f"Short for {name} {other}."
-            options.append(click.Option([f"--{other}", field.name], flag_value=other, help=short))
     return options
 
 

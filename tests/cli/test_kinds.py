@@ -15,7 +15,7 @@ from click.shell_completion import ShellComplete
 
 import dpopt
 from dpopt import ParameterError, _kinds
-from dpopt._kinds import arguments, choices, other_word, parted
+from dpopt._kinds import arguments, choices, parted
 from dpopt.cli import cli
 from dpopt.cli.release import inputs_of
 from dpopt.shape import Design, kind_of
@@ -153,38 +153,6 @@ def test_tab_offers_the_words_of_a_choice(name: str) -> None:
             assert typed(f"{name} {option} ") == set(choices(annotation))
         for word in parted(field.annotation)[1]:
             assert word in typed(f"{name} {option} {word[:2]}")
-
-
-@pytest.mark.slow
-def test_the_other_word_of_a_choice_between_two_is_a_flag() -> None:
-    """As --worst-case is --objective worst-case: the same answer, and no second word beside it."""
-    found = {
-        (name, field.name): other_word(field)
-        for name in KINDS
-        for field in _kinds.described(kind(name)).fields
-        if other_word(field) is not None
-    }
-    assert found["kernel", "objective"] == "worst-case"
-    assert found["kernel", "sense"] == "maximise"
-    for (name, field), word in found.items():
-        line = command_line(name)
-        if f"--{field}" in line:
-            place = line.index(f"--{field}")
-            line[place : place + 2] = []
-        short, long = (
-            run(*line, f"--{word}", "--json"),
-            run(*line, f"--{field}", str(word), "--json"),
-        )
-        assert short.code == long.code, name
-        if short.code == 0:
-            assert json.loads(short.out)["setting"][field] == word
-            assert json.loads(short.out)["value"] == json.loads(long.out)["value"]
-        else:
-            assert short.err == long.err
-        both = run(*line, f"--{word}", f"--{field}", "other")
-        assert (both.code, both.out) == (2, "")
-        assert f"{field} is 'other'; it must be one of" in both.err
-        assert f"--{word} " in run(name, "--help").out
 
 
 def test_the_list_and_its_completion_load_no_library() -> None:

@@ -156,7 +156,7 @@ def test_words_of_the_command_line(capsys: Capture) -> None:
 
 
 def test_all_rows_are_printed_if_asked(capsys: Capture) -> None:
-    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --worst-case"
+    line = "kernel --loss absolute --inputs 16 --graph path --epsilon 1 --objective worst-case"
     _, few, _ = run(line.split(), capsys)
     _, whole, _ = run([*line.split(), "--all-rows"], capsys)
     assert few.splitlines()[-1] == "... 216 more; --all-rows prints them"

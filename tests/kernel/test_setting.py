@@ -90,7 +90,7 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
     flat = np.full(5, 0.2)
     cases: list[tuple[str, float]] = [
         (
-            "--loss absolute --inputs 9 --graph path --epsilon 1 --worst-case",
+            "--loss absolute --inputs 9 --graph path --epsilon 1 --objective worst-case",
             least_loss(absolute, path(9), 1.0),
         ),
         (
@@ -106,13 +106,13 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
             least_loss(squared, path(5), 0.7, prior=prior),
         ),
         (
-            "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --worst-case --delta 0.1 "
-            "--inputs 5",
+            "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --delta 0.1 --inputs 5 "
+            "--objective worst-case",
             least_loss(abs(five[:, None] - five), [*path(5), (4, 0), (0, 4)], 0.5, 0.1),
         ),
         # Randomised response: a symbol is told with probability e / (e + 8).
         ("--loss zero-one --inputs 9 --epsilon 1", 8 / (math.e + 8)),
-        ("--loss zero-one --inputs 9 --epsilon 1 --worst-case", 8 / (math.e + 8)),
+        ("--loss zero-one --inputs 9 --epsilon 1 --objective worst-case", 8 / (math.e + 8)),
         # Each of three bits by randomised response.
         ("--loss hamming --shape 2,2,2 --graph hamming --epsilon 1", 3 / (math.e + 1)),
     ]

@@ -136,7 +136,7 @@ def test_a_proof_that_does_not_fit_comes_before_anything_is_written(
     written = ["--proof", "--save", str(tmp_path / "q.json"), "--plot", str(tmp_path / "q.png")]
     # Solved by symmetry, but 2^22 entries are more than the checker writes out.
     words = ["kernel", "--loss", "hamming", "--graph", "hamming", "--shape", ",".join("2" * 11)]
-    words += ["--epsilon", "1", "--worst-case", "--symmetry", "auto", *written]
+    words += ["--epsilon", "1", "--objective", "worst-case", "--symmetry", "auto", *written]
     code, out, err = run(words, capfd)
     assert (code, out, names(tmp_path)) == (2, "", set())
     assert "there is no proof of this 'kernel'" in err
