@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docs.building.text import is_displayed, plain_help
+from dpopt.cli.group import loaded
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -67,6 +68,8 @@ def _epilog(_app: Sphinx, context: click.Context, lines: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Rewrite what sphinx-click found."""
     app.setup_extension("sphinx_click")
+    # It reads the options of all commands.
+    loaded()
     app.connect("sphinx-click-process-description", _description)
     app.connect("sphinx-click-process-options", _options)
     app.connect("sphinx-click-process-epilog", _epilog)

@@ -9,9 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpopt.cli.group import cli
-
-__all__ = ["cli", "main"]
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -40,11 +38,3 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def __getattr__(name: str) -> object:
-    if name == "cli":
-        from dpopt.cli.group import loaded
-
-        return loaded()
-    raise AttributeError(f"module 'dpopt.cli' has no attribute {name!r}")

@@ -12,8 +12,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt.cli import about, cli
-from dpopt.cli.group import loaded
+from dpopt.cli import about
+from dpopt.cli.group import cli, loaded
 from tests.cli.running import Capture, run
 
 

@@ -16,7 +16,7 @@ from click.shell_completion import ShellComplete
 import dpopt
 from dpopt import ParameterError, _kinds
 from dpopt._kinds import arguments, choices, parted
-from dpopt.cli import cli
+from dpopt.cli.group import cli
 from dpopt.cli.release import inputs_of
 from dpopt.shape import Design, kind_of
 from tests.robustness.commands import run

@@ -14,7 +14,7 @@ import pytest
 
 import dpopt
 from dpopt._figure import STYLES
-from dpopt.cli import cli
+from dpopt.cli.group import loaded
 from dpopt.plurality.mode import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
@@ -139,7 +139,7 @@ def test_the_words_that_a_command_offers_are_the_package_s() -> None:
         ("profile", "style", STYLES),
         ("mode", "rule", get_args(Rule)),
     ):
-        (found,) = (each for each in cli.commands[command].params if each.name == option)
+        (found,) = (each for each in loaded().commands[command].params if each.name == option)
         assert found.type.words == words  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -15,7 +15,8 @@ import click
 import dpopt
 from dpopt import _kinds
 from dpopt._kinds import arguments
-from dpopt.cli import cli, main
+from dpopt.cli import main
+from dpopt.cli.group import loaded
 from tests import solved
 
 CODES = {0, 2, 3, 4, 5, 130}
@@ -77,7 +78,7 @@ def complaint(ended: Ended) -> str | None:
 
 def options(name: str) -> list[click.Option]:
     """Return the options of a command."""
-    parameters = cli.commands[name].params
+    parameters = loaded().commands[name].params
     return [parameter for parameter in parameters if isinstance(parameter, click.Option)]
 
 

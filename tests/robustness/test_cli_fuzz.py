@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpopt.cli import cli
+from dpopt.cli.group import cli
 from tests.robustness.commands import WORDS, baselines, complaint, files, options, run
 from tests.robustness.hostile import NIGHTLY
 

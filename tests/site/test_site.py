@@ -21,7 +21,7 @@ import pytest
 import dpopt
 from docs.building import names
 from dpopt._kinds import described
-from dpopt.cli import cli
+from dpopt.cli.group import loaded
 from tests.browser import chromium, complaints, requested, wait_for
 from tests.site.build import FIGURES, MISSING, ROOT, built
 from tests.test_public_names import public_members
@@ -230,7 +230,7 @@ def test_a_kind_shows_its_program_fields_and_command(
 
 def test_the_commands_have_every_option(documents: dict[str, Page]) -> None:
     page = documents["commands.html"]
-    for name, command in cli.commands.items():
+    for name, command in loaded().commands.items():
         assert f"dpopt {name}" in page.text
         for option in command.params:
             if isinstance(option, click.Option):
