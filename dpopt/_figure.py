@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from dpopt._errors import ParameterError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
 
 STYLES = ("plain", "neurips", "icml", "ieee")
@@ -52,13 +50,6 @@ def new_axes(ax: Axes | None) -> Axes:
     from matplotlib.figure import Figure
 
     return Figure(layout="constrained").subplots()
-
-
-def save_figure(axes: Axes, path: Path) -> None:
-    """Write the figure that ``axes`` belong to; the ending of ``path`` is the format."""
-    figure = axes.get_figure(root=True)
-    if figure is not None:
-        figure.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
 
 
 def require_matplotlib() -> None:

@@ -376,8 +376,10 @@ class Ledger:
         if schema != _SCHEMA:
             raise self._refusal(f"its schema is {schema}; this dpopt reads {_SCHEMA}")
         # Before any table is read: one of them may be a view, whose query anybody may have written.
+        # Spaces do not count, nor statistics of SQLite's own.
         ours = {" ".join(each.split()) for each in _TABLES.split(";\n") if "CREATE" in each}
-        if _definitions(db) != ours:
+        rows = db.execute("SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
+        if {" ".join(str(sql).split()) for (sql,) in rows} != ours:
             raise self._refusal("its tables are not those of a ledger")
         if not self._identity and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise self._refusal("it is damaged")
@@ -494,12 +496,6 @@ def _guarantee(name: str, value: Any) -> Guarantee:  # noqa: ANN401
     """Return a guarantee made anew, of numbers that are checked."""
     _checks.instance(name, value, Guarantee)
     return Guarantee(value.epsilon, value.delta)
-
-
-def _definitions(db: sqlite3.Connection) -> set[str]:
-    """Return what a file defines, but for statistics of SQLite's own; spaces do not count."""
-    rows = db.execute("SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
-    return {" ".join(str(sql).split()) for (sql,) in rows}
 
 
 def _read_once(data: Any) -> Any:  # noqa: ANN401

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 from dpopt._errors import ParameterError
-from dpopt._figure import context, save_figure
+from dpopt._figure import context
 from dpopt._kinds import described
 from dpopt.cli.options import Flag, parameters
 from dpopt.files import check_json_target, check_target, replacing
@@ -120,8 +120,10 @@ class Answer:
     def draw(self, plot: Callable[[], Axes]) -> None:
         """Draw to the file that was asked for, if any."""
         if self.plot is not None:
+            # A date would make two drawings of one result differ.
+            dated = {"CreationDate": None} if self.plot.suffix == ".pdf" else None
             with context(self.style), replacing(self.plot) as temporary:
-                save_figure(plot(), temporary)
+                cast(Any, plot().get_figure(root=True)).savefig(temporary, metadata=dated)
 
     def give(self, find: Callable[[], Any]) -> None:
         """Save, draw and print what is found."""

@@ -72,7 +72,10 @@ def release(
         what = "counts, decimals or fractions"
         rows = _rows("distribution", distribution, typed_rational, what)
         p = np.array([share for row in rows for share in row], dtype=object)
-        labels = _categories_of(mechanism)
+        if hasattr(mechanism, "apply"):
+            labels = setting.labelled.labels
+        elif setting.kind == "kernel":
+            labels = setting.input_names or range(setting.domain.inputs)
         queries = [p.astype(float) if labels is None else labels[0]]
     elif counts is not None:
         if not isinstance(setting, Plurality | CategorySetting):
@@ -131,19 +134,6 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
         return [labels[index] for index in row]
     example = next(iter(setting.example_neighbours()), (None,))[0]
     return list(row) if isinstance(example, int) else [list(row)]
-
-
-def _categories_of(mechanism: Any) -> Sequence[Any] | None:  # noqa: ANN401
-    """Return the inputs of a kernel, one of which is drawn from a user's own p.
-
-    None of a mechanism whose input a distribution is itself, or of none.
-    """
-    setting = mechanism.setting
-    if hasattr(mechanism, "apply"):
-        return setting.labelled.labels
-    if setting.kind == "kernel":
-        return setting.input_names or range(setting.domain.inputs)
-    return None
 
 
 def _rows(
