@@ -43,8 +43,8 @@ def release(
     Args:
         file: the mechanism.
         input: what the mechanism takes: votes 1,0,1,... of one query (majority, plurality), the
-            counts of all categories (min-count), inputs, by name if they have names (kernel); or a
-            file, a query a line.
+            counts of all categories (min-count), inputs, by name if they have names (kernel,
+            public prior); or a file, a query a line.
         counts: for a plurality or one category of records, how many there are of each class
             instead; or a file, a query a line.
         distribution: for a kernel, the user's p instead: counts, decimals or fractions such as 1/3,
@@ -87,7 +87,8 @@ def release(
             Tally.of_counts(row, len(row)) for row in _rows("counts", counts, int, "integers")
         ]
     elif input is not None:
-        by_text = {str(name): name for name in getattr(setting, "input_names", None) or ()}
+        named = getattr(setting, "input_names", None) or getattr(setting, "labels", None)
+        by_text = {str(name): name for name in named or ()}
         called = f"names of inputs ({shown(list(by_text))[1:-1]})"
         rows = (
             _rows("input", input, by_text.__getitem__, called, blanks=False)
@@ -122,16 +123,10 @@ def inputs_of(setting: Any, row: Sequence[Any]) -> list[Any]:  # noqa: ANN401
     The counts of all categories; or one input each, where an input of the example is an integer;
     else all of the line is one input.
     """
-    from dpopt.public_prior.setting import KeptPriorSetting
     from dpopt.roo import CategorySetting, Tally
 
     if isinstance(setting, CategorySetting):
         return [Tally.of_counts(list(row), setting.categories)]
-    if isinstance(setting, KeptPriorSetting):
-        labels = setting.labelled.labels
-        if not all(0 <= index < len(labels) for index in row):
-            raise ParameterError(f"the inputs must be indices in 0..{len(labels) - 1}.")
-        return [labels[index] for index in row]
     example = next(iter(setting.example_neighbours()), (None,))[0]
     return list(row) if isinstance(example, int) else [list(row)]
 

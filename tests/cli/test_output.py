@@ -150,6 +150,15 @@ def test_all_queries_are_checked_before_one_is_answered(folder: Path, drawn: lis
         assert (ended.code, ended.out.count("\n")) == (0, 2)
 
 
+def test_inputs_that_have_names_are_named() -> None:
+    ended = run("release", "kernel.json", "--input", "ε,a", "--json")
+    assert ended.code == 0
+    assert len(json.loads(ended.out)["released"]) == 2
+    refused = run("release", "kernel.json", "--input", "0")
+    assert (refused.code, refused.out) == (2, "")
+    assert "names of inputs ('a', 'ε', 'c')" in refused.err
+
+
 def test_every_verb_says_that_its_answer_was_not_taken() -> None:
     for name in SHOWS:
         assert_refused(run(*SHOWS[name], to=None))
