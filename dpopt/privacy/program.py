@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks, lp
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Vector
-from dpopt.lp.problem import known
+from dpopt._types import Vector
 from dpopt.privacy.graph import (
     LARGEST_EPSILON,
     MOST_ROWS,
@@ -22,16 +20,6 @@ from dpopt.privacy.graph import (
     pair_count,
     selectors,
 )
-
-
-@dataclass(frozen=True)
-class _Private:
-    """Parameters of one block of privacy rows; ``pairs`` is None if all inputs are neighbours."""
-
-    variable: str
-    epsilon: float
-    delta: float
-    pairs: IntVector | None
 
 
 class Problem(lp.Problem):
@@ -48,14 +36,12 @@ class Problem(lp.Problem):
         >>> solution = solve(problem)
         >>> solution["K"].shape, round(solution.objective, 6)
         ((3, 3), 0.5)
-        >>> problem.replace_private("privacy", epsilon=np.log(4))
-        >>> round(solve(problem, start=solution).objective, 6)
-        0.666667
     """
 
     def __init__(self, name: str = "problem") -> None:
         super().__init__(name)
-        self._private: dict[str, _Private] = {}
+        # The variable whose columns each group of ceilings bounds.
+        self._ceilings: dict[str, str] = {}
 
     def add_pmf(self, name: str, variable: str) -> None:
         """Add rows that make the last axis of a variable sum to 1, as probabilities do.
@@ -121,40 +107,44 @@ class Problem(lp.Problem):
                 f"private rows {name!r} are over {variable!r}, which has shape {axes}; it must "
                 "have two axes, (inputs, outputs)."
             )
-        pairs = _pairs(name, graph, axes[0], shape)
+        inputs, outputs = axes
+        pairs = directed_pairs(graph, inputs, shape)
         delta = _checks.real(f"delta of {name!r}", delta, 0.0, 1.0)
         epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
-        self._write(name, _Private(variable, epsilon, delta, pairs))
-
-    def replace_private(
-        self,
-        name: str,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        graph: str | npt.ArrayLike | None = None,
-        shape: Sequence[int] | None = None,
-    ) -> None:
-        """Change parameters of a block of privacy rows, as in a sweep; omitted ones stay.
-
-        Its arguments are those of `add_private`. The position of the block among the rows stays.
-
-        Raises:
-            ParameterError: if there is no such block, a number is out of range, or the number of
-                variables for the excess does not allow the change.
-        """
-        known("are no private rows", name, self._private)
-        private = self._private[name]
-        if epsilon is not None:
-            epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
-            private = replace(private, epsilon=epsilon)
-        if delta is not None:
-            private = replace(private, delta=_checks.real(f"delta of {name!r}", delta, 0.0, 1.0))
-        if graph is not None or shape is not None:
-            inputs = self.shapes[private.variable][0]
-            pairs = _pairs(name, "complete" if graph is None else graph, inputs, shape)
-            private = replace(private, pairs=pairs)
-        self._write(name, private)
+        # Ceilings take 2 rows for each entry of the kernel, pairs of neighbours inputs - 1.
+        ceilings, edges = pairs is None and delta == 0.0 and inputs > 3, pair_count(pairs, inputs)
+        count = outputs * (2 * inputs if ceilings else edges)
+        if count > MOST_ROWS:
+            raise ParameterError(
+                f"private rows {name!r} would be {count:,}; at most {MOST_ROWS:,} are taken: use "
+                "fewer outputs, or a graph with fewer edges."
+            )
+        shrink, size = math.exp(-epsilon), inputs * outputs
+        if ceilings:
+            ceiling = f"{name}:ceiling"
+            low, high = self._ceiling_bounds(variable)
+            self.add_variables(ceiling, outputs, lower=low, upper=high)
+            self._ceilings[ceiling] = variable
+            # e^-epsilon w[y] <= K[x, y] for all entries, then K[x, y] <= w[y].
+            every = sp.eye_array(size, format="csr")
+            lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs), format="csr")
+            sides = {
+                variable: sp.vstack([-every, every], format="csr"),
+                ceiling: sp.vstack([shrink * lift, -lift], format="csr"),
+            }
+            self.add_rows(name, sides, upper=0.0)
+            return
+        first, second = selectors(all_pairs(pairs, inputs), inputs)
+        # e^-epsilon K[x, y] - K[x', y], K flattened in C order: a row for each (pair, y).
+        sides = {variable: sp.kron(shrink * first - second, sp.eye_array(outputs), format="csr")}
+        excess, total = f"{name}:excess", f"{name}:delta"
+        if delta > 0:
+            self._check_new(total)
+            self.add_variables(excess, (edges, outputs), lower=0.0, upper=1.0)
+            sides[excess] = -shrink * sp.eye_array(edges * outputs, format="csr")
+        self.add_rows(name, sides, upper=0.0)
+        if delta > 0:
+            self.add_rows(total, {excess: _sums(edges, outputs)}, upper=delta)
 
     def set_bounds(
         self, name: str, *, lower: npt.ArrayLike | None = None, upper: npt.ArrayLike | None = None
@@ -164,76 +154,10 @@ class Problem(lp.Problem):
         Its arguments are those of `add_variables`.
         """
         super().set_bounds(name, lower=lower, upper=upper)
-        for block, private in self._private.items():
-            if f"{block}:ceiling" in self.variables and private.variable == name:
+        for ceiling, variable in self._ceilings.items():
+            if variable == name:
                 low, high = self._ceiling_bounds(name)
-                super().set_bounds(f"{block}:ceiling", lower=low, upper=high)
-
-    def _write(self, name: str, private: _Private) -> None:
-        """Add the rows of a block and the variables that they need, or replace the block."""
-        inputs, outputs = self.shapes[private.variable]
-        pairs = pair_count(private.pairs, inputs)
-        # Ceilings take 2 rows for each entry of the kernel, pairs of neighbours inputs - 1.
-        ceilings = private.pairs is None and private.delta == 0.0 and inputs > 3
-        ceilings = ceilings and f"{name}:excess" not in self.variables
-        count = outputs * (2 * inputs if ceilings else pairs)
-        if count > MOST_ROWS:
-            raise ParameterError(
-                f"private rows {name!r} would be {count:,}; at most {MOST_ROWS:,} are taken: use "
-                "fewer outputs, or a graph with fewer edges."
-            )
-        if ceilings:
-            self._write_ceilings(name, private, inputs, outputs)
-        else:
-            self._write_edges(name, private, inputs, outputs, pairs)
-        self._private[name] = private
-
-    def _write_ceilings(self, name: str, private: _Private, inputs: int, outputs: int) -> None:
-        ceiling, size = f"{name}:ceiling", inputs * outputs
-        if ceiling not in self.variables or name not in self._private:
-            low, high = self._ceiling_bounds(private.variable)
-            self.add_variables(ceiling, outputs, lower=low, upper=high)
-        # e^-epsilon w[y] <= K[x, y] for all entries, then K[x, y] <= w[y].
-        every = sp.eye_array(size, format="csr")
-        lift = sp.kron(np.ones((inputs, 1)), sp.eye_array(outputs), format="csr")
-        shrink = math.exp(-private.epsilon)
-        sides = {
-            private.variable: sp.vstack([-every, every], format="csr"),
-            ceiling: sp.vstack([shrink * lift, -lift], format="csr"),
-        }
-        self._put(name, sides, 0.0)
-
-    def _write_edges(
-        self, name: str, private: _Private, inputs: int, outputs: int, pairs: int
-    ) -> None:
-        excess, total = f"{name}:excess", f"{name}:delta"
-        rewriting = name in self._private
-        has_excess = rewriting and excess in self.variables
-        if has_excess and self.shapes[excess] != (pairs, outputs):
-            raise ParameterError(
-                f"private rows {name!r} have {self.shapes[excess][0]} pairs of neighbours, and the "
-                f"graph given has {pairs}; with delta above 0 their number stays."
-            )
-        if private.delta > 0 and not has_excess:
-            self._check_new(total)
-            self.add_variables(excess, (pairs, outputs), lower=0.0, upper=1.0)
-            has_excess = True
-        shrink = math.exp(-private.epsilon)
-        first, second = selectors(all_pairs(private.pairs, inputs), inputs)
-        # e^-epsilon K[x, y] - K[x', y], K flattened in C order: a row for each (pair, y).
-        ratios = sp.kron(shrink * first - second, sp.eye_array(outputs), format="csr")
-        sides = {private.variable: ratios}
-        if has_excess:
-            sides[excess] = -shrink * sp.eye_array(pairs * outputs, format="csr")
-        self._put(name, sides, 0.0)
-        if has_excess:
-            self._put(total, {excess: _sums(pairs, outputs)}, private.delta)
-
-    def _put(self, name: str, sides: dict[str, sp.csr_array], upper: float) -> None:
-        if name in self.blocks:
-            self.replace_rows(name, sides, upper=upper)
-        else:
-            self.add_rows(name, sides, upper=upper)
+                super().set_bounds(ceiling, lower=low, upper=high)
 
     def _ceiling_bounds(self, variable: str) -> tuple[Vector, Vector]:
         """Return bounds of the largest entry of each output: the largest bounds of its entries."""
@@ -244,12 +168,3 @@ class Problem(lp.Problem):
 def _sums(rows: int, columns: int) -> sp.csr_array:
     """Return the matrix that sums each row of an array flattened in C order."""
     return sp.kron(sp.eye_array(rows), np.ones((1, columns)), format="csr")
-
-
-def _pairs(
-    name: str, graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None
-) -> IntVector | None:
-    try:
-        return directed_pairs(graph, inputs, shape)
-    except ParameterError as error:
-        raise ParameterError(f"private rows {name!r}: {error}") from None

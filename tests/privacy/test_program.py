@@ -105,44 +105,17 @@ def test_sweeps_start_from_the_last() -> None:
     rng = np.random.default_rng(11)
     loss = rng.normal(size=(6, 6))
     for graph, delta in (("path", 0.0), ("complete", 0.0), ("path", 0.1)):
-        problem = program(loss)
-        problem.add_private("private", "K", epsilon=0.1, delta=delta, graph=graph)
-        order, last = list(problem.assemble().blocks), None
-        pairs = directed_pairs(graph, 6)
+        last, pairs = None, directed_pairs(graph, 6)
         every = list(itertools.permutations(range(6), 2)) if pairs is None else pairs.tolist()
         for epsilon in np.linspace(0.1, 2.0, 6):
-            problem.replace_private("private", epsilon=float(epsilon))
+            problem = program(loss)
+            problem.add_private("private", "K", epsilon=epsilon, delta=delta, graph=graph)
             last = solve(problem, start=last)
             cold = solve(problem)
             assert last.objective == pytest.approx(cold.objective, abs=1e-9)
             assert last.bound == pytest.approx(cold.bound, abs=1e-9)
             value = by_linprog(loss, every, float(epsilon), delta)
             assert last.objective == pytest.approx(value, abs=1e-8)
-        assert list(problem.assemble().blocks) == order
-
-
-def test_delta_and_graph_may_change_where_their_variables_allow_it() -> None:
-    rng = np.random.default_rng(12)
-    loss = rng.normal(size=(4, 3))
-    problem = program(loss)
-    problem.add_private("private", "K", epsilon=0.5, graph="path")
-    every = list(itertools.permutations(range(4), 2))
-    path = [(x, z) for x, z in every if abs(x - z) == 1]
-    start = solve(problem)
-    problem.replace_private("private", graph="complete")
-    assert solve(problem, start=start).objective == pytest.approx(by_linprog(loss, every, 0.5, 0.0))
-    problem.replace_private("private", graph="path", delta=0.2)
-    assert solve(problem, start=start).objective == pytest.approx(by_linprog(loss, path, 0.5, 0.2))
-    problem.replace_private("private", delta=0.0)
-    assert solve(problem, start=start).objective == pytest.approx(by_linprog(loss, path, 0.5, 0.0))
-    with pytest.raises(ParameterError, match="'private' have 6 pairs .* given has 12"):
-        problem.replace_private("private", graph="complete")
-    problem = program(loss)
-    problem.add_private("private", "K", epsilon=0.5)
-    problem.replace_private("private", delta=0.1)
-    assert solve(problem).objective == pytest.approx(by_linprog(loss, every, 0.5, 0.1))
-    problem.replace_private("private", delta=0.0)
-    assert solve(problem).objective == pytest.approx(by_linprog(loss, every, 0.5, 0.0))
 
 
 def test_ceilings_follow_the_bounds() -> None:

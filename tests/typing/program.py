@@ -32,17 +32,21 @@ def own_program() -> float:
     return solution.objective + float(shares.sum())
 
 
-def proved_program() -> float:
-    """A kernel of one's own: shaped variables, privacy, warm starts, and the proof."""
+def categories(epsilon: float) -> dpopt.Problem:
+    """A kernel of one's own: shaped variables, and privacy."""
     problem = dpopt.Problem("categories")
     problem.add_variables("K", (3, 3), lower=0.0, upper=1.0)
     problem.add_pmf("sums", "K")
-    problem.add_private("privacy", "K", epsilon=1.0)
+    problem.add_private("privacy", "K", epsilon=epsilon)
     problem.add_rows("seldom", {"K": {(0, 2): 1.0, (2, 0): 1.0}}, upper=0.4)
     problem.minimise({"K": 1.0 - np.eye(3)})
-    solution = dpopt.solve(problem)
-    problem.replace_private("privacy", epsilon=1.5)
-    again = dpopt.solve(problem, start=solution)
+    return problem
+
+
+def proved_program() -> float:
+    """A warm start, and the proof."""
+    solution = dpopt.solve(categories(1.0))
+    again = dpopt.solve(categories(1.5), start=solution)
     rows = [("seldom", [{(0, 2): 1.0, (2, 0): 1.0}], None, 0.4)]
     design = dpopt.certify(again["K"], 1.5, constraints=rows)
     assert_type(design, dpopt.Design)
