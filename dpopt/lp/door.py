@@ -31,8 +31,7 @@ from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend
-from dpopt.lp.bounds import boxed, dual_bound
-from dpopt.lp.model import Oracle, stack
+from dpopt.lp.model import Oracle
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status
 
@@ -52,9 +51,9 @@ class CvxpySolution(Solution):
     Differences from `Solution`: values have the shapes of the user's variables; objective, bound
     and gap include the objective's constants; duals have the shapes and the sign of cvxpy, the
     multipliers of lhs - rhs in the Lagrangian of the minimisation (of minus the objective, if
-    maximising), and so are at least 0 for inequalities. Without a dual bound, bound and gap are
-    infinite. Constraints without a label are named "constraint 0", "constraint 1" and so on, by
-    their index in the problem; a repeated name of a variable or constraint gets the suffix " (2)".
+    maximising), and so are at least 0 for inequalities. Constraints without a label are named
+    "constraint 0", "constraint 1" and so on, by their index in the problem; a repeated name of a
+    variable or constraint gets the suffix " (2)".
 
     Attributes:
         inner: the solution of the compiled linear program, used by `start`.
@@ -84,10 +83,43 @@ def solve_cvxpy(
             "programs: solve it by problem.solve() of cvxpy, and prove the kernel that it finds "
             "by dpopt.certify."
         )
-    inner = start.inner if isinstance(start, CvxpySolution) else start
-    if inner is not None:
-        others["start"] = inner
-    return _linear(problem, families, lambda lp: solve(lp, backend, **others), begin)
+    if isinstance(start, CvxpySolution):
+        start = start.inner
+    sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
+    with _quiet():
+        compiled = _Compiled(problem, families)
+        lp, order = compiled.program(families)
+    try:
+        inner = solve(lp, backend, start=start, **others)
+    except InfeasibleError as error:
+        problem.unpack(CvxpyAnswer(cp.INFEASIBLE, sign * math.inf, {}, {}, {}))
+        # Only the user's constraints are named.
+        hidden = (_AUXILIARY, _SEEN)
+        names = (name.removeprefix("bounds of ") for name in error.blocks)
+        own = [not name.startswith(hidden) for name in names]
+        blocks = tuple(compress(error.blocks, own)) or error.blocks
+        conflict = f"no point satisfies {_TITLE!r}; in conflict: {', '.join(blocks)}."
+        raise InfeasibleError(conflict if blocks else str(error), blocks) from None
+    except SolverError as error:
+        if error.status == Status.UNBOUNDED:
+            problem.unpack(CvxpyAnswer(cp.UNBOUNDED, -sign * math.inf, {}, {}, {}))
+        raise
+    z = np.zeros(order.size)
+    z[order] = np.concatenate([np.empty(0), *(-sign * inner.duals[name] for name in lp.blocks)])
+    with _quiet():
+        problem.unpack(compiled.answer(inner.x, z))
+    bound = inner.bound + sign * float(compiled.inverse[-1][settings.OFFSET])
+    objective = float(np.asarray(problem.value).item())
+    inherited = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
+    return replace(
+        CvxpySolution(**inherited, inner=inner),
+        values=_values(problem),
+        objective=objective,
+        bound=bound,
+        gap=sign * (objective - bound),
+        duals=_duals(problem) | {name: frozen(-sign * inner.duals[name]) for name in families},
+        seconds=perf_counter() - begin,
+    )
 
 
 @contextmanager
@@ -168,17 +200,6 @@ def constraint_names(problem: cp.Problem) -> list[str]:
     return unique([label or f"constraint {i}" for i, label in enumerate(labels)])
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A solution x of the compiled program and its multipliers z, in cvxpy's sign."""
-
-    x: Vector
-    z: Vector
-    value: float = 0.0
-    seconds: float = 0.0
-    iterations: int = 0
-
-
 class _Linear(ConicSolver):
     """The solver interface that cvxpy compiles for: it passes data on and takes the solution."""
 
@@ -197,15 +218,16 @@ class _Linear(ConicSolver):
     def solve_via_data(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         raise NotImplementedError("a problem is solved by dpopt.solve(problem).")
 
-    def invert(self, solution: _Point, inverse_data: Any) -> CvxpyAnswer:  # noqa: ANN401
-        """Return the loop's solution in cvxpy's form."""
+    def invert(self, solution: tuple[float, Vector, Vector], inverse_data: Any) -> CvxpyAnswer:  # noqa: ANN401
+        """Return an objective, x and multipliers in cvxpy's sign as cvxpy's solution."""
         constraints = inverse_data[self.EQ_CONSTR] + inverse_data[self.NEQ_CONSTR]
+        value, x, z = solution
         return CvxpyAnswer(
             cp.OPTIMAL,
-            solution.value + inverse_data[settings.OFFSET],
-            {inverse_data[self.VAR_ID]: solution.x},
-            get_dual_values(solution.z, extract_dual_value, constraints),
-            {settings.SOLVE_TIME: solution.seconds, settings.NUM_ITERS: solution.iterations},
+            value + inverse_data[settings.OFFSET],
+            {inverse_data[self.VAR_ID]: x},
+            get_dual_values(z, extract_dual_value, constraints),
+            {},
         )
 
 
@@ -234,19 +256,14 @@ class _Compiled:
         )
         self.data, self.chain, self.inverse = compiled
 
-    def put_back(self, x: Vector, z: Vector, inner: Solution) -> None:
-        """Write values and duals back to the user's variables and constraints."""
-        point = _Point(x, z, float(self.data["c"] @ x), inner.seconds, inner.iterations)
-        if self.probed is self.problem:
-            self.problem.unpack_results(point, self.chain, self.inverse)
-        else:
-            self.problem.unpack(self.chain.invert(point, self.inverse))
+    def answer(self, x: Vector, z: Vector) -> CvxpyAnswer:
+        """Return a solution and its multipliers by the user's variables and constraints."""
+        return self.chain.invert((float(self.data["c"] @ x), x, z), self.inverse)
 
     def rows(self) -> dict[str, npt.NDArray[np.int64]]:
         """Return the row indices by constraint name; rows of no constraint come last."""
         count = self.data["b"].size
-        numbered = _Point(np.zeros(self.data["c"].size), np.arange(count, dtype=float))
-        duals = self.chain.invert(numbered, self.inverse).dual_vars
+        duals = self.answer(np.zeros(self.data["c"].size), np.arange(count, dtype=float)).dual_vars
         names = unique([*constraint_names(self.problem), *(_SEEN + name for name in self.seen)])
         blocks, free = {}, np.ones(count, dtype=bool)
         for name, constraint in zip(names, [*self.problem.constraints, *self.equal], strict=True):
@@ -292,74 +309,6 @@ class _Compiled:
         else:
             lp.minimise(self.data["c"])
         return lp, np.concatenate([np.empty(0, dtype=np.int64), *rows.values()])
-
-
-def _linear(
-    problem: cp.Problem, families: Families, solve: Callable[[Problem], Solution], begin: float
-) -> CvxpySolution:
-    sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
-    with _quiet():
-        compiled = _Compiled(problem, families)
-        lp, order = compiled.program(families)
-    try:
-        inner = solve(lp)
-    except InfeasibleError as error:
-        problem.unpack(CvxpyAnswer(cp.INFEASIBLE, sign * math.inf, {}, {}, {}))
-        # Only the user's constraints are named.
-        hidden = (_AUXILIARY, _SEEN)
-        names = (name.removeprefix("bounds of ") for name in error.blocks)
-        own = [not name.startswith(hidden) for name in names]
-        blocks = tuple(compress(error.blocks, own)) or error.blocks
-        conflict = f"no point satisfies {_TITLE!r}; in conflict: {', '.join(blocks)}."
-        raise InfeasibleError(conflict if blocks else str(error), blocks) from None
-    except SolverError as error:
-        if error.status == Status.UNBOUNDED:
-            problem.unpack(CvxpyAnswer(cp.UNBOUNDED, -sign * math.inf, {}, {}, {}))
-        raise
-    z = np.zeros(order.size)
-    z[order] = np.concatenate([np.empty(0), *(-sign * inner.duals[name] for name in lp.blocks)])
-    with _quiet():
-        compiled.put_back(inner.x, z, inner)
-    bound, note = _linear_bound(lp, inner, sign)
-    bound += sign * float(compiled.inverse[-1][settings.OFFSET])
-    objective = float(np.asarray(problem.value).item())
-    inherited = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
-    return replace(
-        CvxpySolution(**inherited, inner=inner),
-        values=_values(problem),
-        objective=objective,
-        bound=bound,
-        gap=sign * (objective - bound),
-        duals=_duals(problem) | {name: frozen(-sign * inner.duals[name]) for name in families},
-        seconds=perf_counter() - begin,
-        note=note,
-    )
-
-
-def _linear_bound(lp: Problem, inner: Solution, sign: float) -> tuple[float, str]:
-    """Return the dual bound over implied variable bounds, and a note on unbounded variables."""
-    model, value = lp.assemble(), sign * inner.objective
-    rows = stack([model.rows, *inner.cuts.values()], model.cost.size)
-    bounded = boxed(replace(model, rows=rows), value)
-    y = sign * np.concatenate([np.empty(0), *inner.duals.values()])
-    unbounded = [
-        name
-        for name, columns in model.variables.items()
-        if not np.all(np.isfinite(bounded.lower[columns]) & np.isfinite(bounded.upper[columns]))
-        and not name.startswith(_SEEN)
-    ]
-    bound = sign * min(value, dual_bound(bounded, y))
-    if not math.isfinite(bound):
-        bound = inner.bound
-    if not unbounded:
-        return bound, ""
-    listed = ", ".join(unbounded[:5]) + (" and others" if len(unbounded) > 5 else "")
-    if not math.isfinite(bound):
-        return bound, f"no dual bound: nothing bounds {listed} on both sides."
-    return bound, (
-        f"nothing bounds {listed} on both sides; a reduced cost of theirs below 1e-9 of its own "
-        "terms is taken as 0."
-    )
 
 
 @_quiet()

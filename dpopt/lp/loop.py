@@ -372,8 +372,13 @@ class _Loop:
 
     def solution(self, answer: _Answer) -> Solution:
         x, sign, limits, blocks = answer.x, self.sign, self.limits, self.rows_by_name()
-        objective, bound = sign * float(self.model.cost @ x), sign * self.bound(x, answer.y)
-        rows = self.relaxation.rows
+        rows, value = self.relaxation.rows, float(self.model.cost @ x)
+        bound = self.bound(x, answer.y)
+        if not np.all(np.isfinite(self.model.lower) & np.isfinite(self.model.upper)):
+            # Over the implied bounds no reduced cost counts as 0, unless they are infinite, too.
+            implied = implied_bound(self.relaxation, answer.y, value)
+            bound = implied if np.isfinite(implied) else bound
+        objective, bound = sign * value, sign * bound
         stopped_early = limits.relative_gap < answer.gap <= limits.stop_at_gap
         checked = sum(reply.checked for reply in answer.separations.values())
         return Solution(

@@ -114,8 +114,7 @@ class Solution:
         seconds: wall time.
         backend: the backend's name.
         basis: final basis, for a warm start; None if the backend has none.
-        note: a remark: a later objective that was not reached; for a cvxpy problem, an assumption
-            of the bound, or why there is none (the bound is then infinite).
+        note: a remark: a later objective that was not reached.
     """
 
     status: Status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -114,14 +114,6 @@ def _kernel_shape(kernel: object) -> tuple[int, int]:
     return inputs, outputs
 
 
-class _Derived(cp.CallbackParam):
-    """A Parameter computed from others; ``derived_from`` names those a user must set."""
-
-    def __init__(self, value: Callable[[], float | None], source: cp.Expression, name: str) -> None:
-        super().__init__(value, nonneg=True, name=name)
-        self.derived_from = source.parameters()
-
-
 def _derived(name: str, source: object, largest: float, of: Any) -> Any:  # noqa: ANN401
     """Return ``of`` applied to a number in [0, largest], or a Parameter with that value."""
     if not isinstance(source, cp.Expression):
@@ -140,4 +132,8 @@ def _derived(name: str, source: object, largest: float, of: Any) -> Any:  # noqa
     # If the parameter has a value already, check it now.
     value()
     shown = str(source)
-    return _Derived(value, source, shown if of is float else f"exp(-{shown})")
+    name = shown if of is float else f"exp(-{shown})"
+    derived: Any = cp.CallbackParam(value, nonneg=True, name=name)
+    # What a user must set, for messages.
+    derived.derived_from = source.parameters()
+    return derived
