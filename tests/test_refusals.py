@@ -230,7 +230,7 @@ unchanged(lambda p: p.minimise({"x": [1.0, INF]})) -> objective of 'x'
 unchanged(lambda p: p.minimise({"z": 1.0})) -> 'z'
 unchanged(lambda p: p.minimise({"K": np.ones((4, 3))})) -> objective of 'K' has shape (4, 3)
 unchanged(lambda p: p.minimise({"K": {(3, 0): 1.0}})) -> 'K' has no entry (3, 0)
-unchanged(lambda p: p.minimise({"K": {(0, 0): [1.0, 2.0]}})) -> objective of 'K'
+unchanged(lambda p: p.minimise({"K": {(0, 0): [1.0, 2.0]}})) -> the coefficients for 'K'
 unchanged(lambda p: p.minimise({"K": {(0, 0): INF}})) -> objective of 'K'
 unchanged(lambda p: p.then_minimise({"z": 1.0})) -> 'z'
 unchanged(lambda p: p.add_variables("x", 1, lower=0.0, upper=1.0)) -> name is 'x'
@@ -260,10 +260,7 @@ lp.solve(ASKED, families={"a": (cp.norm(X), print)}) -> 'a' is over
 lp.solve(ASKED, families={"a": (K3, print)}) -> which stands in no
 add([[1.0]], upper=1.0) -> 'r' have 1 columns
 add({"x": [[1.0]]}, upper=1.0) -> 'x' has shape (1, 1)
-add(make_rows([[1.0]], upper=1.0)) -> 'r' have 1 columns
-add(lp.Rows(sp.csr_array([[NAN] * 15]), np.zeros(1), np.ones(1))) -> matrix
 add({"x": [[1.0, 1.0]]}) -> lower and upper
-add(make_rows([[1.0] * 15], upper=1.0), upper=1.0) -> lower and upper
 add({"x": [[1.0, 1.0]]}, lower=2.0, upper=1.0) -> lower is 2
 add({"x": [[1.0, INF]]}, upper=1.0) -> matrix
 add({"x": [[1.0, 1.0]]}, upper=NAN) -> upper
@@ -280,10 +277,10 @@ over(np.ones((4, 3))) -> the matrix for 'K' has shape (4, 3); it must be (12,) o
 over(np.ones((2, 4, 3))) -> shape (2, 4, 3)
 over(np.ones(11)) -> shape (11,)
 over(sp.csr_array(np.ones((2, 11)))) -> shape (2, 11)
-private(graph=[(1, 1)]) -> 'r': graph holds the edge (1, 1)
-private(graph=[(0, 4)]) -> 'r': graph holds the edge (0, 4)
-private(graph="grid", shape=(3, 2)) -> 'r': shape is
-private(shape=(2, 2)) -> 'r': shape is
+private(graph=[(1, 1)]) -> graph holds the edge (1, 1)
+private(graph=[(0, 4)]) -> graph holds the edge (0, 4)
+private(graph="grid", shape=(3, 2)) -> shape is
+private(shape=(2, 2)) -> shape is
 private(variable="Q") -> no variable named 'Q'
 private(variable="x") -> 'r' are over 'x', which has shape (2,)
 private(name="budget") -> name is 'budget'

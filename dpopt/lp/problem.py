@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import shown
-from dpopt._types import MatrixLike, Vector
+from dpopt._types import MatrixLike, Vector, brief
 from dpopt.lp.model import (
     ByIndex,
     Coefficients,
@@ -24,7 +23,6 @@ from dpopt.lp.model import (
     Shape,
     make_limits,
     make_rows,
-    position_of,
     rows_over,
     stack,
 )
@@ -118,18 +116,14 @@ class Problem:
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
 
     def __repr__(self) -> str:
-        """Return the objectives' senses, variables, rows and families in one line."""
-        senses = ["maximise" if goal.maximising else "minimise" for goal in self.goals]
-        over = ", then ".join(senses or ["minimise"]) + " over"
-        variables = [
-            f"{shown(name)} {shape} in [{', '.join(_range(b) for b in self._bounds[name])}]"
-            for name, shape in self.shapes.items()
-        ]
-        rows = [f"{shown(name)} {block.count:,}" for name, block in self.blocks.items()]
-        families = [shown(name) for name in self.families]
-        named = ((over, variables), ("rows", rows), ("families", families))
-        sections = [f"{what} {_few(words)}" for what, words in named if words]
-        return f"{type(self).__name__}({shown(self.name)}: {'; '.join(sections) or 'empty'})"
+        """Return the variables, rows and families in one line."""
+        names = {
+            "variables": [f"{name} {shape}" for name, shape in self.shapes.items()],
+            "rows": [f"{name} {block.count:,}" for name, block in self.blocks.items()],
+            "families": self.families,
+        }
+        listed = {what: ", ".join(each) for what, each in names.items() if each}
+        return brief(self, name=self.name, **listed)
 
     @property
     def size(self) -> int:
@@ -224,7 +218,7 @@ class Problem:
     def add_rows(
         self,
         name: str,
-        matrix: Blocks | Rows,
+        matrix: Blocks,
         *,
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
@@ -233,12 +227,12 @@ class Problem:
 
         Args:
             name: a name not used before in this problem.
-            matrix: dense or scipy sparse, shape (rows, variables); or `Rows` with their limits; or
-                a mapping from names of variables to the coefficients in their columns: an array
-                (or sparse matrix) of shape (rows, size) or (rows, *shape), or of the variables'
-                shape for one row; or coefficients by index,
-                ``{"K": {(0, 3): 1.0, (1, 3): -2.0}}`` for one row and a list of such mappings
-                for several. An array of the variables' shape is always one row.
+            matrix: dense or scipy sparse, shape (rows, variables); or a mapping from names of
+                variables to the coefficients in their columns: an array (or sparse matrix) of
+                shape (rows, size) or (rows, *shape), or of the variables' shape for one row; or
+                coefficients by index, ``{"K": {(0, 3): 1.0, (1, 3): -2.0}}`` for one row and a
+                list of such mappings for several. An array of the variables' shape is always one
+                row.
             lower: lower limits, a number or shape (rows,).
             upper: upper limits, likewise.
 
@@ -252,7 +246,7 @@ class Problem:
     def replace_rows(
         self,
         name: str,
-        matrix: Blocks | Rows,
+        matrix: Blocks,
         *,
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
@@ -390,21 +384,16 @@ class Problem:
     def _read(
         self,
         name: str,
-        matrix: Blocks | Rows,
+        matrix: Blocks,
         lower: npt.ArrayLike | None,
         upper: npt.ArrayLike | None,
     ) -> Rows:
         """Return user-given rows over all variables so far, checked."""
-        if isinstance(matrix, Rows):
-            if lower is not None or upper is not None:
-                raise ParameterError("lower and upper come with the Rows; do not give them again.")
-            rows = make_rows(matrix.matrix, matrix.lower, matrix.upper)
-        else:
-            try:
-                full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
-                rows = make_rows(full, lower, upper)
-            except ParameterError as error:
-                raise ParameterError(f"rows {name!r}: {error}") from None
+        try:
+            full = self._side_by_side(matrix) if isinstance(matrix, Mapping) else matrix
+            rows = make_rows(full, lower, upper)
+        except ParameterError as error:
+            raise ParameterError(f"rows {name!r}: {error}") from None
         if rows.matrix.shape[1] != self.size:
             raise ParameterError(
                 f"rows {name!r} have {rows.matrix.shape[1]} columns; the problem has {self.size} "
@@ -447,12 +436,7 @@ class Problem:
         columns = self._find(name)
         size, shape = columns.stop - columns.start, self.shapes[name]
         if isinstance(value, Mapping):
-            array = np.zeros(size)
-            positions = [position_of(name, shape, index) for index in value]
-            coefficients = _checks.floats(f"objective of {name!r}", list(value.values()))
-            if coefficients.shape != (len(positions),):
-                raise ParameterError(f"objective of {name!r} must give a number for each index.")
-            array[positions] = coefficients
+            array = rows_over(name, shape, value).toarray()
         else:
             array = _checks.floats(f"objective of {name!r}", value)
             if array.shape not in ((), (size,), shape):
@@ -466,17 +450,6 @@ class Problem:
                 f"objective of {name!r} holds a value that is not finite, or beyond 1e+100."
             )
         return np.broadcast_to(array.reshape(-1), (size,)).copy()
-
-
-def _range(values: Vector) -> str:
-    """Return the range of some numbers as text: low..high, or the number if all are equal."""
-    low, high = float(values.min()), float(values.max())
-    return f"{low:g}" if low == high else f"{low:g}..{high:g}"
-
-
-def _few(words: Sequence[str], most: int = 4) -> str:
-    omitted = len(words) - most
-    return ", ".join([*words[:most], f"{omitted} more"] if omitted > 1 else words)
 
 
 def known(what: str, name: str, names: Mapping[str, object]) -> None:

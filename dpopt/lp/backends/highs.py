@@ -8,7 +8,6 @@ from functools import cache
 import highspy
 import numpy as np
 
-from dpopt import _checks
 from dpopt._errors import SolverError
 from dpopt._types import Vector
 from dpopt.lp.backends import RawSolution
@@ -29,43 +28,27 @@ _STATUS = {
     highspy.HighsModelStatus.kInterrupt: Status.INTERRUPTED,
 }
 
+# Primal and dual feasibility tolerance, HiGHS's floor.
+_FEASIBILITY = 1e-10
+
 
 @dataclass(frozen=True)
 class Highs:
     """HiGHS: the simplex method; interior points first on grids and similar programs.
 
     Attributes:
-        feasibility: HiGHS's primal and dual feasibility tolerance; its floor is 1e-10.
         interior: use interior points without crossover, for programs on which the simplex method
             stalls. The duality gap is wider, and the solution states it.
-        perturb: let the dual simplex method perturb costs, as it does by default; else only
-            fallback strategies do. Where most variables cost nothing, removing the perturbation can
-            take a hundred times as long as the solve.
     """
 
-    feasibility: float = 1e-10
     interior: bool = False
-    perturb: bool = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "feasibility", _checks.real("feasibility", self.feasibility, 1e-10, 1e-2)
-        )
-        _checks.flag("interior", self.interior)
-        _checks.flag("perturb", self.perturb)
-
-    # Shown in results.
-    name = "highs"
-
-    @property
-    def tolerance(self) -> float:
-        """Ten times the feasibility tolerance, as HiGHS drops matrix entries below 1e-12."""
-        return 10 * self.feasibility
+    # Shown in results; and ten times HiGHS's tolerances, as it drops matrix entries below 1e-12.
+    name, tolerance = "highs", 10 * _FEASIBILITY
 
     def load(self, model: Model) -> HighsSession:
         """Load the model into a new HiGHS instance."""
-        strategies = _INTERIOR if self.interior else _STRATEGIES if self.perturb else _UNPERTURBED
-        return HighsSession(model, self.feasibility, strategies)
+        return HighsSession(model, _INTERIOR if self.interior else _STRATEGIES)
 
 
 @cache
@@ -120,7 +103,6 @@ _ORDINARY: dict[str, Option] = {
     "run_crossover": "on",
     "simplex_strategy": 1,
     "simplex_scale_strategy": 2,
-    "dual_simplex_cost_perturbation_multiplier": 1.0,
 }
 # Fallback strategies. All but the first, a warm start, use a new instance: HiGHS scales appended
 # rows by the factors of the first ones and can lose eight digits; its presolve may end without a
@@ -130,10 +112,6 @@ _STRATEGIES: tuple[dict[str, Option], ...] = (
     {"solver": "ipm"},
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
-)
-_UNPERTURBED: tuple[dict[str, Option], ...] = (
-    {"dual_simplex_cost_perturbation_multiplier": 0.0},
-    *_STRATEGIES,
 )
 # Interior points without crossover, with looser and looser tolerances.
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
@@ -160,14 +138,12 @@ class HighsSession:
     def __init__(
         self,
         model: Model,
-        feasibility: float,
         strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
     ) -> None:
         self._strategies = strategies
         # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
-        self._feasibility = feasibility
         self._appended: list[Rows] = []
         # The options of a run from a given basis.
         self._begun: dict[str, Option] | None = None
@@ -182,7 +158,7 @@ class HighsSession:
     def _loaded(self) -> highspy.Highs:
         rows = stack([self._model.rows, *self._appended], self._model.cost.size)
         tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-        options: dict[str, Option] = dict.fromkeys(tolerances, self._feasibility)
+        options: dict[str, Option] = dict.fromkeys(tolerances, _FEASIBILITY)
         options["ipm_iteration_limit"] = _INTERIOR_ITERATIONS
         return load_model(replace(self._model, rows=rows), **options)
 
