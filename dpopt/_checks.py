@@ -18,21 +18,22 @@ def _refused(name: str, value: object, allowed: str) -> ParameterError:
     return ParameterError(f"{name} is {shown(value)}; it must be {allowed}.")
 
 
-def _number(name: str, value: object, allowed: str) -> float:
-    wrong = isinstance(value, bool | np.bool_ | complex | np.complexfloating)
-    # An array of one number, or a complex one: numpy would take it, with a warning. (Filters of
-    # warnings are those of all threads, so they are left alone.)
-    kind = getattr(getattr(value, "dtype", None), "kind", "f")
-    if wrong or kind == "c" or getattr(value, "ndim", 0) != 0:
-        raise _refused(name, value, allowed)
-    if not isinstance(value, (numbers.Real, SupportsFloat)):
-        raise _refused(name, value, allowed)
+def _number(value: object) -> float | None:
+    """Return a single number as a float, infinite if it is too large; None for all else."""
     try:
-        return float(cast(SupportsFloat, value))
+        if type(value) in (float, int):
+            return float(cast(float, value))
+        # An array of one number, or a complex one: numpy would take it, with a warning. (Filters of
+        # warnings are those of all threads, so they are left alone.)
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        wrong = isinstance(value, bool | np.bool_ | complex) or getattr(value, "ndim", 0) != 0
+        if wrong or kind == "c" or not isinstance(value, numbers.Real | SupportsFloat):
+            return None
+        return float(value)
     except OverflowError:
-        raise ParameterError(f"{name} is too large a number; it must be {allowed}.") from None
+        return math.inf
     except (TypeError, ValueError):
-        raise _refused(name, value, allowed) from None
+        return None
 
 
 def array(name: str, value: object) -> npt.NDArray[Any]:
@@ -108,9 +109,11 @@ def real(
     open_upper: bool = False,
 ) -> float:
     """Return ``value`` as a finite float in the interval from ``lower`` to ``upper``."""
-    # Most are: what is allowed need not be said.
-    if type(value) is float and lower < value < upper:
-        return value
+    number = _number(value)
+    if number is not None and lower <= number <= upper and math.isfinite(number):
+        at_open_end = (open_lower and number == lower) or (open_upper and number == upper)
+        if not at_open_end:
+            return number
     opening, closing = "(["[not open_lower], ")]"[not open_upper]
     if math.isinf(lower) and math.isinf(upper):
         allowed = "a finite number"
@@ -118,25 +121,18 @@ def real(
         allowed = f"a finite number {'above' if open_lower else 'of at least'} {digits(lower)}"
     else:
         allowed = f"a number in {opening}{digits(lower)}, {digits(upper)}{closing}"
-    number = _number(name, value, allowed)
-    outside = number < lower or number > upper or not math.isfinite(number)
-    if outside or (open_lower and number == lower) or (open_upper and number == upper):
-        raise _refused(name, value, allowed)
-    return number
+    raise _refused(name, value, allowed)
 
 
 def integer(name: str, value: object, lower: int, upper: int | None = None) -> int:
     """Return ``value`` as an int of at least ``lower`` and, if given, at most ``upper``."""
-    if type(value) is int and lower <= value <= (1 << 53 if upper is None else upper):
-        return value
+    number = _number(value)
+    if number is not None and number.is_integer():
+        integer = int(value) if isinstance(value, numbers.Integral) else int(number)
+        if lower <= integer and (upper is None or integer <= upper):
+            return integer
     allowed = f"an integer of at least {lower}" + ("" if upper is None else f" and at most {upper}")
-    number = _number(name, value, allowed)
-    if not math.isfinite(number) or number != int(number):
-        raise _refused(name, value, allowed)
-    integer = int(value) if isinstance(value, numbers.Integral) else int(number)
-    if integer < lower or (upper is not None and integer > upper):
-        raise _refused(name, value, allowed)
-    return integer
+    raise _refused(name, value, allowed)
 
 
 def printable(name: str, text: str) -> str:

@@ -12,7 +12,6 @@ import numbers
 import re
 import sys
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import cast
 
@@ -96,15 +95,6 @@ def digits(value: float) -> str:
     """
     short = f"{value:g}"
     return short if float(short) == value else str(float(value))
-
-
-def digits_up(value: float) -> str:
-    """Return a float in six significant digits, rounded up: for a bound from above."""
-    short = f"{value:.6g}"
-    if float(short) >= value:
-        return short
-    above = Context(prec=6, rounding=ROUND_CEILING).create_decimal(value)
-    return f"{float(above):.6g}"
 
 
 def roughly(value: Fraction) -> str:

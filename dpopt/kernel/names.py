@@ -135,7 +135,7 @@ class NamedGraph(Graph):
         names, claim = self.input_names, super().claim()
         if names is None or self.pairs is None:
             return claim
-        edges = (f"{names[x]}:{names[other]}" for x, other in self.undirected.tolist())
+        edges = (f"{names[x]}:{names[other]}" for x, other in self._edge_ends.tolist())
         return f"{claim}; the edges are {listed(edges)}"
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:

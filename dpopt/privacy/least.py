@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Literal
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits_up
 from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import log_enclosed
@@ -44,7 +43,7 @@ class Least:
 
     def __repr__(self) -> str:
         x, other = self.inputs
-        numbers = {self.parameter: digits_up(self.upper), self._condition: self.given}
+        numbers = {self.parameter: verify.not_below(self.upper), self._condition: self.given}
         return brief(self, **numbers, inputs=f"{x} and {other}", outputs=self.outputs)
 
     @property

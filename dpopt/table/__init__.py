@@ -1,12 +1,12 @@
 """Tables: a mechanism as integer weights over inputs up to symmetry, repaired and certified."""
 
 from dpopt.table.histograms import SortedHistograms
-from dpopt.table.inputs import Edges, Graph, Inputs
+from dpopt.table.inputs import Edges, Inputs
 from dpopt.table.judge import certify_table
 from dpopt.table.losses import Losses
 from dpopt.table.program import add_lazy_table, add_table, over_masses, probabilities_of
 from dpopt.table.rounding import constant, interior, polished, repair, rounded
-from dpopt.table.symmetric import Generated, Words
+from dpopt.table.symmetric import Generated, Graph, Words
 from dpopt.table.table import Table
 
 __all__ = [

@@ -6,7 +6,7 @@ orbit is a *variable*. Averaging any mechanism over a group of symmetries gives 
 with the same privacy and the same loss if the group leaves the loss unchanged. Without a symmetry
 every pair is a variable of its own.
 
-`Graph` has no symmetry; `dpopt.table.symmetric` has orbits of generators, and of words by formula;
+`dpopt.table.symmetric` has orbits of generators, graphs without a symmetry, and words by formula;
 `dpopt.table.histograms` has counts up to the order of their categories.
 """
 
@@ -279,121 +279,6 @@ def check_pairs(pairs: IntVector, inputs: int) -> None:
             "pairs must be two different inputs each, sorted, each with its other direction: "
             "differential privacy holds both ways. See directed_pairs."
         )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Graph(Inputs):
-    """Inputs 0..inputs-1 along a graph, without a symmetry: variable x * outputs + y is (x, y).
-
-    Attributes:
-        inputs: number of inputs.
-        outputs: number of outputs.
-        pairs: directed neighbours, both directions, sorted, shape (pairs, 2), as
-            `dpopt.privacy.directed_pairs` returns them; None if every two inputs are neighbours.
-
-    Raises:
-        ParameterError: for pairs that are no such neighbours.
-    """
-
-    inputs: int
-    outputs: int
-    pairs: IntVector | None = None
-
-    def __post_init__(self) -> None:
-        if self.pairs is not None:
-            check_pairs(self.pairs, self.inputs)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The parameters that determine the variables."""
-        return "graph", self.inputs, self.outputs, self.pairs
-
-    @property
-    def size(self) -> int:
-        """Number of variables, without listing them: they may be too many."""
-        return self.inputs * self.outputs
-
-    @cached_property
-    def rows(self) -> IntVector:
-        """The input of each variable."""
-        return np.repeat(np.arange(self.inputs), self.outputs)
-
-    @cached_property
-    def columns(self) -> IntVector:
-        """The output of each variable."""
-        return np.tile(np.arange(self.outputs), self.inputs)
-
-    @cached_property
-    def representatives(self) -> IntVector:
-        """The input and the output of each variable, shape (size, 2)."""
-        return np.stack([self.rows, self.columns], axis=1)
-
-    @cached_property
-    def counts(self) -> IntVector:
-        """Each variable is one output of its input."""
-        return np.ones(self.size, dtype=np.int64)
-
-    @property
-    def row_sizes(self) -> list[int]:
-        """No two inputs are alike."""
-        return [1] * self.inputs
-
-    @cached_property
-    def column_sizes(self) -> IntVector:
-        """No two outputs are alike."""
-        return np.ones(self.outputs, dtype=np.int64)
-
-    @cached_property
-    def undirected(self) -> IntVector:
-        """Each pair of neighbours once, shape (edges, 2)."""
-        if self.pairs is not None:
-            return self.pairs[self.pairs[:, 0] < self.pairs[:, 1]]
-        return np.stack(np.triu_indices(self.inputs, 1), axis=1)
-
-    @cached_property
-    def neighbours(self) -> IntVector:
-        """A group for each output on a complete graph, otherwise for each edge and output."""
-        outputs = np.arange(self.outputs)
-        if self.pairs is None and self.inputs > 1:
-            # Axes: output, input.
-            return np.arange(self.inputs) * self.outputs + outputs[:, None]
-        return (self.undirected[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
-
-    @cached_property
-    def edges(self) -> Edges:
-        """Each pair of neighbours once, with all outputs."""
-        # Entry edge * outputs + y has the variables (x, y) and (x', y) of the edge's ends x, x'.
-        ends, outputs = self.undirected, np.arange(self.outputs)
-        if len(ends) * self.outputs > LARGEST_WRITTEN:
-            raise ParameterError(
-                f"the graph has {len(ends):,} edges with {self.outputs} outputs; at most "
-                f"{LARGEST_WRITTEN:,} of both together are looked at."
-            )
-        first, second = ((ends[:, [s]] * self.outputs + outputs).ravel() for s in (0, 1))
-        starts = np.arange(len(ends) + 1) * self.outputs
-        return Edges(ends, first, second, np.ones(first.size, dtype=np.int64), starts)
-
-    def rows_of(self, located: IntVector) -> IntVector:
-        """Return each input."""
-        return located
-
-    def variables_of(self, located: IntVector) -> IntVector:
-        """Return the variable of each pair of an input and an output, shape (queries, outputs)."""
-        return located[:, None] * self.outputs + np.arange(self.outputs)
-
-    def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the output of each variable."""
-        del located, index
-        return variables % self.outputs
-
-    def claim(self) -> str:
-        """Return the sentence for a certificate: between which inputs the table is private."""
-        return edges_claim(self.inputs, self.pairs)
-
-    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
-        """Return two neighbouring inputs and an output as numbers, from their variables."""
-        (x, y), other = divmod(first, self.outputs), second // self.outputs
-        return x, other, y
 
 
 def read_only(values: npt.ArrayLike) -> IntVector:

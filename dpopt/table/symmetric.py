@@ -1,15 +1,16 @@
-"""Inputs with symmetries: orbits of generators by search, and orbits of words by formula."""
+"""Orbits of generators by search, also of none, and orbits of words by formula."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import pascal
 from scipy.sparse.csgraph import connected_components
 
 from dpopt._errors import ParameterError
@@ -18,6 +19,7 @@ from dpopt.table.inputs import (
     LARGEST_WRITTEN,
     Edges,
     Inputs,
+    Name,
     check_pairs,
     edges_claim,
     read_only,
@@ -34,12 +36,19 @@ def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
     Orbits are numbered in the order of their first elements.
     """
     listed = list(images)
+    if not listed:
+        return np.arange(size)
     start = np.tile(np.arange(size), len(listed))
     links = sp.csr_array(
-        (np.ones(start.size, dtype=np.int8), (start, np.concatenate([*listed, []]).astype(int))),
+        (np.ones(start.size, dtype=np.int8), (start, np.concatenate(listed))),
         shape=(size, size),
     )
     return connected_components(links, directed=False)[1].astype(np.int64)
+
+
+def _firsts(labels: IntVector) -> IntVector:
+    """Return the first element of each orbit, of orbits numbered in the order of these."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(labels), prepend=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +72,7 @@ class Generated(Inputs):
         """Check that the generators are symmetries of the graph, on which proofs rely."""
         n = self.inputs
         # Pairs (x, y) among which orbits are searched; memory fixes it.
-        if n * self.outputs > 2**26:
+        if self.generators and n * self.outputs > 2**26:
             raise ParameterError(
                 f"symmetry is given for {n} inputs and {self.outputs} outputs; orbits are searched "
                 "among at most 67,108,864 pairs."
@@ -102,8 +111,7 @@ class Generated(Inputs):
     @cached_property
     def representatives(self) -> IntVector:
         """The first pair (x, y) of each variable, shape (size, 2)."""
-        first = np.unique(self._variables.ravel(), return_index=True)[1]
-        return np.stack(np.divmod(first, self.outputs), axis=1)
+        return np.stack(np.divmod(_firsts(self._variables.ravel()), self.outputs), axis=1)
 
     @cached_property
     def rows(self) -> IntVector:
@@ -151,7 +159,7 @@ class Generated(Inputs):
         ends = self._edge_ends
         if len(ends) * self.outputs > LARGEST_WRITTEN:
             raise ParameterError(
-                f"symmetry leaves {len(ends)} orbits of edges with {self.outputs} outputs; at "
+                f"the graph has {len(ends):,} edges up to symmetry with {self.outputs} outputs; at "
                 f"most {LARGEST_WRITTEN:,} of both together are taken: give more symmetries."
             )
         return Edges.of_outputs(ends, *(self._variables[side] for side in ends.T))
@@ -164,15 +172,14 @@ class Generated(Inputs):
             turned = np.arange(n * n).reshape(n, n).T.ravel()
             images = [(sigma[:, None] * n + sigma).ravel() for sigma, _ in self.generators]
             labels = orbits(n * n, [turned, *images])
-            # Pairs (x, x), every n + 1, become a last orbit, which is dropped.
-            labels[:: n + 1] = labels.max() + 1
-            first = np.unique(labels, return_index=True)[1][:-1]
-            return np.stack(np.divmod(first, n), axis=1)
+            first = _firsts(labels)
+            # Without the pairs (x, x), every n + 1.
+            return np.stack(np.divmod(first[first % (n + 1) > 0], n), axis=1)
         # Images of the directed edges, as indices of the sorted pairs.
         codes = self.pairs[:, 0] * n + self.pairs[:, 1]
         ends = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
         images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
-        return self.pairs[np.unique(orbits(len(codes), images), return_index=True)[1]]
+        return self.pairs[_firsts(orbits(len(codes), images))]
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each input."""
@@ -203,6 +210,64 @@ class Generated(Inputs):
         """Return the sentence for a certificate: between which inputs the table is private."""
         said = edges_claim(self.inputs, self.pairs)
         return f"{said}; one of each orbit under its symmetries was decided"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Generated):
+    """Inputs 0..inputs-1 along a graph, without a symmetry: variable x * outputs + y is (x, y).
+
+    Attributes:
+        inputs: number of inputs.
+        outputs: number of outputs.
+        pairs: directed neighbours, both directions, sorted, shape (pairs, 2), as
+            `dpopt.privacy.directed_pairs` returns them; None if every two inputs are neighbours.
+
+    Raises:
+        ParameterError: for pairs that are no such neighbours.
+    """
+
+    generators: tuple[Generator, ...] = field(default=(), init=False)
+    pairs: IntVector | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The parameters that determine the variables."""
+        return "graph", self.inputs, self.outputs, self.pairs
+
+    @property
+    def size(self) -> int:
+        """Number of variables, without listing them: they may be too many."""
+        return self.inputs * self.outputs
+
+    @cached_property
+    def _edge_ends(self) -> IntVector:
+        """Each pair of neighbours once, shape (edges, 2)."""
+        if self.pairs is not None:
+            return self.pairs[self.pairs[:, 0] < self.pairs[:, 1]]
+        return np.stack(np.triu_indices(self.inputs, 1), axis=1)
+
+    @cached_property
+    def neighbours(self) -> IntVector:
+        """A group for each output on a complete graph, otherwise for each edge and output."""
+        outputs = np.arange(self.outputs)
+        if self.pairs is None and self.inputs > 1:
+            # Axes: output, input.
+            return np.arange(self.inputs) * self.outputs + outputs[:, None]
+        return (self._edge_ends[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
+
+    def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
+        """Return the output of each variable."""
+        del located, index
+        return variables % self.outputs
+
+    def claim(self) -> str:
+        """Return the sentence for a certificate: between which inputs the table is private."""
+        return edges_claim(self.inputs, self.pairs)
+
+    def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
+        """Return two neighbouring inputs and an output as numbers, from their variables."""
+        (x, y), other = divmod(first, self.outputs), second // self.outputs
+        return x, other, y
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -370,12 +435,7 @@ class Words(Inputs):
         distances, words = np.array(self._distances)[variables].T, located.copy()
         for positions, symbols, k in zip(self._positions, self.sizes, distances, strict=True):
             # subsets[m, k] is the number of sets of k among m positions.
-            subsets = np.array(
-                [
-                    [math.comb(m, j) for j in range(len(positions) + 1)]
-                    for m in range(len(positions) + 1)
-                ]
-            )
+            subsets = pascal(len(positions) + 1, kind="lower").astype(np.int64)
             index, rank = np.divmod(index, subsets[-1, k])
             for remaining, position in zip(range(len(positions), 0, -1), positions, strict=True):
                 # Sets of k of the remaining positions: first those without this one, then with it.

@@ -204,8 +204,6 @@ class Table:
         try:
             rows = [[whole(weight) for weight in row] for row in body["weights"]]
             total = whole(body["total"])
-        except ParameterError:
-            raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise ParameterError("the table's weights or total are malformed.") from None
         # Numbers first: inputs that the weights do not fill may be too many for arrays.

@@ -10,7 +10,7 @@ import pytest
 
 from dpopt import ParameterError
 from dpopt.privacy.graph import directed_pairs
-from dpopt.table import Generated, Graph, Inputs, SortedHistograms, Words, histograms
+from dpopt.table import Generated, Graph, Inputs, SortedHistograms, Words, histograms, symmetric
 from dpopt.table import inputs as inputs_module
 
 
@@ -278,7 +278,8 @@ def test_histograms_in_words() -> None:
 def test_the_largest_kernel_that_is_written_out(
     outputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs_module, "LARGEST_WRITTEN", 9)
+    for module in (inputs_module, symmetric):
+        monkeypatch.setattr(module, "LARGEST_WRITTEN", 9)
     inputs = Graph(3, outputs)
     if outputs == 3:
         assert inputs.table().shape == (3, 3)
