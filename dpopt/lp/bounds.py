@@ -52,22 +52,17 @@ def dual_bound(model: Model, y: Vector) -> float:
     return total - 1.01 * noise - 2 * _UNIT * abs(total)
 
 
-def boxed(model: Model, value: float) -> Model:
-    """Return the model with the bounds implied by its rows and a cost of at most ``value``."""
-    cost = Rows(sp.csr_array(model.cost[None, :]), np.array([-np.inf]), np.array([value]))
-    rows = stack([model.rows, cost], model.cost.size)
-    lower, upper = implied_box(rows, model.lower, model.upper)
-    return replace(model, lower=lower, upper=upper)
-
-
 def implied_bound(model: Model, y: Vector, value: float) -> float:
     """Return a lower bound on min cost @ x from any dual vector, with implied variable bounds.
 
-    Points of cost at most ``value`` lie in the box of `boxed`, and all others cost more. For a
-    variable without bounds, such as the epigraph variable of a maximum, a small reduced cost then
-    hardly lowers the bound.
+    Points of cost at most ``value`` lie in the box that the rows and this limit imply, and all
+    others cost more. For a variable without bounds, such as the epigraph variable of a maximum, a
+    small reduced cost then hardly lowers the bound.
     """
-    return min(value, dual_bound(boxed(model, value), y))
+    cost = Rows(sp.csr_array(model.cost[None, :]), np.array([-np.inf]), np.array([value]))
+    rows = stack([model.rows, cost], model.cost.size)
+    lower, upper = implied_box(rows, model.lower, model.upper)
+    return min(value, dual_bound(replace(model, lower=lower, upper=upper), y))
 
 
 def implied_box(rows: Rows, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:

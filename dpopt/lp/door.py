@@ -281,11 +281,11 @@ class _Compiled:
         labels = unique([*rows], [*families])
         offsets = stuffed.var_id_to_col
         variables = sorted(stuffed.variables, key=lambda variable: offsets[variable.id])
-        user_names = {variable.id: str(variable.name()) for variable in self.probed.variables()}
         # cvxpy may have replaced a variable by a smaller one of the same name.
-        names = [user_names.get(variable.id, str(variable.name())) for variable in variables]
-        names = [name if name in user_names.values() else _AUXILIARY for name in names]
-        names = unique(names, [*families, *labels])
+        user_names = {str(variable.name()) for variable in self.probed.variables()}
+        own = [str(variable.name()) for variable in variables]
+        own = [name if name in user_names else _AUXILIARY for name in own]
+        names = unique(own, [*families, *labels])
         name_of = {variable.id: name for name, variable in zip(names, variables, strict=True)}
         lp = Problem(_TITLE)
         least, greatest = (
