@@ -333,7 +333,7 @@ def _delta_on_grids(
 def _epsilon_on_grids(
     rounds: list[list[tuple[Vector, Vector]]], delta: float, accuracy: float
 ) -> Enclosed:
-    most, cells, low, releases = _REACH - 1, _FIRST, 0.0, len(rounds)
+    most, cells = _REACH - 1, _FIRST
     while True:
 
         def excess(epsilon: float, cells: int = cells) -> float:
@@ -347,19 +347,17 @@ def _epsilon_on_grids(
             high = min(2 * high, most)
         if excess(high) > 0:
             raise ParameterError(
-                f"delta is {digits(delta)}; {releases} releases need an epsilon above {high:g}."
+                f"delta is {digits(delta)}; {len(rounds)} releases need an epsilon above {high:g}."
             )
         # Just above the root: its upper end is evaluated once more.
-        high = float(brentq(excess, low, high, xtol=accuracy / 8))
+        high = float(brentq(excess, 0.0, high, xtol=accuracy / 8))
         while excess(high) > 0:
             high += accuracy / 8
         below = max(high - accuracy / 2, 0.0)
-        if interval(rounds, below, cells)[0] > delta:
-            return Enclosed(below, high)
-        if cells >= _LAST:
-            # As near as the grid tells.
-            while below > 0 and interval(rounds, below, cells)[0] <= delta:
-                below = max(2 * below - high, 0.0)
+        # On the last grid as near as it tells.
+        while (fits := interval(rounds, below, cells)[0] <= delta) and cells >= _LAST and below > 0:
+            below = max(2 * below - high, 0.0)
+        if not fits or cells >= _LAST:
             return Enclosed(below, high)
         cells *= 4
 

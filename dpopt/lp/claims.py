@@ -46,9 +46,6 @@ def surely_unbounded(model: Model, time_limit: float | None = None) -> bool:
     directions = _directions(model)
     if not np.any(directions.lower < directions.upper):
         return False
-    # Costs of fixed variables are dropped, as they could dwarf the others in the solver's scaling.
-    movable = np.where(directions.lower < directions.upper, model.cost, 0.0)
-    directions = replace(directions, cost=movable)
     for raw in _answers(directions, time_limit):
         if raw.x is None:
             continue
@@ -80,29 +77,24 @@ def _answers(model: Model, time_limit: float | None) -> list[RawSolution]:
 def _relaxed(model: Model) -> Model:
     """Return min t over (x, t), t >= 0, with every limit relaxed by t.
 
-    Columns: x, then t. Rows: A x + t >= lower for those with a lower limit, then A x - t <= upper.
+    Columns: x, then t. Rows: A x + t >= lower, then A x - t <= upper.
     """
     rows, size = model.rows, model.cost.size
     nearest = np.clip(np.zeros(size), model.lower, model.upper)
-    above, below = np.isfinite(rows.lower), np.isfinite(rows.upper)
-    blocks = [_with_slack(rows, above, 1.0), _with_slack(rows, below, -1.0)]
+    endless, ones = np.full(rows.count, np.inf), np.ones((rows.count, 1))
+    above, below = (
+        sp.csr_array(sp.hstack([rows.matrix, side], format="csr")) for side in (ones, -ones)
+    )
+    relaxed = [Rows(above, rows.lower, endless), Rows(below, -endless, rows.upper)]
     return Model(
         np.append(np.zeros(size), 1.0),
         np.append(model.lower, 0.0),
         # More than the largest violation at the point of the box that is nearest to 0.
         np.append(model.upper, 1.0 + float(np.max(rows.violation(nearest), initial=0.0))),
-        stack(blocks, size + 1),
+        stack(relaxed, size + 1),
         {},
         {},
     )
-
-
-def _with_slack(rows: Rows, selected: np.ndarray, sign: float) -> Rows:
-    limited = rows.take(selected)
-    slack = sp.csr_array(np.full((limited.count, 1), sign))
-    matrix = sp.csr_array(sp.hstack([limited.matrix, slack], format="csr"))
-    free = np.full(limited.count, sign * np.inf)
-    return Rows(matrix, limited.lower, free) if sign > 0 else Rows(matrix, free, limited.upper)
 
 
 def _directions(model: Model) -> Model:
@@ -112,4 +104,7 @@ def _directions(model: Model) -> Model:
     most = np.where(np.isfinite(rows.upper), 0.0, np.inf)
     lower = np.where(np.isfinite(model.lower), 0.0, -1.0)
     upper = np.where(np.isfinite(model.upper), 0.0, 1.0)
-    return replace(model, lower=lower, upper=upper, rows=Rows(rows.matrix, least, most))
+    # Costs of fixed variables are dropped, as they could dwarf the others in the solver's scaling.
+    movable = np.where(lower < upper, model.cost, 0.0)
+    rows = Rows(rows.matrix, least, most)
+    return replace(model, cost=movable, lower=lower, upper=upper, rows=rows)

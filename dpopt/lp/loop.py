@@ -467,8 +467,6 @@ def solve(
         >>> round(solve(problem).objective, 6)
         3.0
     """
-    limits: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
-    limits |= {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
     # Without importing cvxpy for other problems.
     kinds = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(problem).__mro__]
     if ("cvxpy", "Problem") in kinds:
@@ -479,14 +477,17 @@ def solve(
             )
         from dpopt.lp.door import solve_cvxpy
 
-        limits |= {"max_rounds": max_rounds, "start": start}
+        limits: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
+        limits |= {"time_limit": time_limit, "max_rounds": max_rounds, "start": start}
         return solve_cvxpy(cast("cp.Problem", problem), backend, solve, families=families, **limits)
     problem = cast(Problem, problem)
     _checks.instance("problem", problem, Problem)
     if families is not None:
         raise ParameterError("families belong to a cvxpy problem; use problem.add_family.")
     solver, max_rounds = get_backend(backend), _checks.integer("max_rounds", max_rounds, 1)
-    termination = Limits.of(usual=solver.tolerance, **limits)
+    tolerance = solver.tolerance if tolerance is None else tolerance
+    relative_gap = 10 * tolerance if relative_gap is None else relative_gap
+    termination = Limits(tolerance, relative_gap, time_limit, stop_at_gap)
     if start is not None:
         _require_related(problem, start)
 

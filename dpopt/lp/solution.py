@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -64,28 +65,14 @@ class Limits:
     tolerance: float
     relative_gap: float
     time_limit: float | None
-    stop_at_gap: float = 0.0
+    stop_at_gap: float
 
-    @classmethod
-    def of(
-        cls,
-        tolerance: float | None,
-        relative_gap: float | None,
-        time_limit: float | None,
-        *,
-        usual: float,
-        stop_at_gap: float = 0.0,
-    ) -> Self:
-        """Return checked limits, by default the ``usual`` tolerance and a gap of ten tolerances."""
-        if tolerance is not None:
-            usual = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-        gap = 10 * usual
-        if relative_gap is not None:
-            gap = _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
-        if time_limit is not None:
-            time_limit = _checks.real("time_limit", time_limit, 0.0)
-        stop_at_gap = _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
-        return cls(usual, gap, time_limit, stop_at_gap)
+    def __post_init__(self) -> None:
+        _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
+        _checks.real("relative_gap", self.relative_gap, 0.0, math.inf, open_lower=True)
+        if self.time_limit is not None:
+            _checks.real("time_limit", self.time_limit, 0.0)
+        _checks.real("stop_at_gap", self.stop_at_gap, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ class Words(Inputs):
     Attributes:
         shape: number of symbols at each position, each at least 2.
         differences: for each kind of neighbours, in how many positions they differ, by number of
-            symbols as in `sizes`; None if every two words are neighbours.
+            symbols, ascending; None if every two words are neighbours.
     """
 
     shape: tuple[int, ...]
@@ -324,34 +324,27 @@ class Words(Inputs):
         return [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of symbols that occur, ascending."""
-        return tuple(sorted(set(self.shape)))
-
-    @cached_property
-    def _positions(self) -> tuple[tuple[int, ...], ...]:
-        """The positions with each number of symbols, in the order of `sizes`."""
-        return tuple(
-            tuple(i for i, size in enumerate(self.shape) if size == symbols)
-            for symbols in self.sizes
-        )
+    def _positions(self) -> dict[int, list[int]]:
+        """The positions with each number of symbols, by that number, ascending."""
+        sizes = sorted(set(self.shape))
+        return {q: [i for i, size in enumerate(self.shape) if size == q] for q in sizes}
 
     @cached_property
     def _grid(self) -> tuple[int, ...]:
-        """Number of possible counts 0, 1, ... of differing positions, for each of `sizes`."""
-        return tuple(len(positions) + 1 for positions in self._positions)
+        """Number of possible counts 0, 1, ... of differing positions, by number of symbols."""
+        return tuple(len(positions) + 1 for positions in self._positions.values())
 
     @cached_property
     def _distances(self) -> tuple[tuple[int, ...], ...]:
-        """In how many positions of each of `sizes` the two words of a variable differ."""
+        """In how many positions the words of a variable differ, by number of symbols."""
         return tuple(tuple(map(int, k)) for k in np.ndindex(self._grid))
 
     @cached_property
     def representatives(self) -> IntVector:
         """The word 0 and one with symbol 1 at the first positions of each size, by variable."""
         place_values, ends = _place_values(self.shape), np.zeros(1, dtype=np.int64)
-        for positions in self._positions:
-            added = np.append(0, np.cumsum(place_values[list(positions)]))
+        for positions in self._positions.values():
+            added = np.append(0, np.cumsum(place_values[positions]))
             ends = np.add.outer(ends, added).ravel()
         return np.stack([np.zeros_like(ends), ends], axis=1)
 
@@ -364,7 +357,7 @@ class Words(Inputs):
     def counts(self) -> IntVector:
         """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
         counts = np.ones(1, dtype=np.int64)
-        for symbols, positions in zip(self.sizes, self._positions, strict=True):
+        for symbols, positions in self._positions.items():
             d = len(positions)
             of_size = [math.comb(d, k) * (symbols - 1) ** k for k in range(d + 1)]
             counts = np.kron(counts, of_size)
@@ -392,7 +385,7 @@ class Words(Inputs):
     def _changes(self, apart: tuple[int, ...]) -> IntVector:
         """Return the number of y by variables (x, y), (x', y), for x and x' so far apart."""
         counts = np.ones((1, 1), dtype=np.int64)
-        for symbols, positions, differ in zip(self.sizes, self._positions, apart, strict=True):
+        for (symbols, positions), differ in zip(self._positions.items(), apart, strict=True):
             # Axes: differences of partial words y from x, and from x', at this kind of position.
             of_kind = np.ones((1, 1), dtype=np.int64)
             for position in range(len(positions)):
@@ -422,7 +415,7 @@ class Words(Inputs):
     def _variable(self, x: IntVector, y: IntVector) -> IntVector:
         """Return the variable of pairs of words, which broadcast to one shape."""
         weights = _place_values(self._grid)
-        kind_of = {symbols: kind for kind, symbols in enumerate(self.sizes)}
+        kind_of = {symbols: kind for kind, symbols in enumerate(self._positions)}
         variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
         for symbols in reversed(self.shape):
             (x, one), (y, other) = np.divmod(x, symbols), np.divmod(y, symbols)
@@ -433,7 +426,7 @@ class Words(Inputs):
         """Return for each x the index-th word that differs from it as the variable says."""
         place_values = _place_values(self.shape)
         distances, words = np.array(self._distances)[variables].T, located.copy()
-        for positions, symbols, k in zip(self._positions, self.sizes, distances, strict=True):
+        for (symbols, positions), k in zip(self._positions.items(), distances, strict=True):
             # subsets[m, k] is the number of sets of k among m positions.
             subsets = pascal(len(positions) + 1, kind="lower").astype(np.int64)
             index, rank = np.divmod(index, subsets[-1, k])
