@@ -6,7 +6,7 @@ probability exactly w_y / T for every T. The first 64 bits or fewer decide, exce
 about 2^-40 in all. If they agree with the first bits of some c / T, more bits are drawn until they
 differ, and compared in Python integers.
 
-- Few draws: the bits are compared with every cumulative weight of the row.
+- Few draws: the bits are searched for among the cumulative weights of all rows.
 - Many draws: 16 bits choose a cell of a lookup table, which holds the output unless a cumulative
   weight lies in the cell. In that case 48 more bits are drawn and searched for among the cumulative
   weights. The number of searches is fixed in advance at the most that could be needed, so that the
@@ -39,7 +39,7 @@ WORD = 64
 _FIRST = 16
 # Draws made at once: bounds memory, and keeps the arrays in a core's cache.
 _CHUNK = 1 << 16
-# Comparisons (draws times outputs) up to which draws are compared with every cumulative weight.
+# Draws times outputs above which a lookup table is used.
 _FEW = 1 << 14
 # A lookup table gets at most so many cells for each draw so far, and is built only if it has at
 # least so many for each output.
@@ -95,12 +95,11 @@ class Pmfs:
         if not self._ends:
             return outputs
         self._served += rows.size
-        few = rows.size * self._ends <= _FEW
-        table = None if few else self._worthwhile()
+        table = None if rows.size * self._ends <= _FEW else self._worthwhile()
         for start in range(0, rows.size, _CHUNK):
             chunk = rows[start : start + _CHUNK]
             if table is None:
-                drawn = self._searched(chunk, random_words(chunk.size, source), source, every=few)
+                drawn = self._searched(chunk, random_words(chunk.size, source), source)
             else:
                 drawn = self._looked_up(table, chunk, source)
             outputs[start : start + _CHUNK] = drawn
@@ -110,25 +109,19 @@ class Pmfs:
         return (rows.astype(np.uint64) << np.uint64(self._bits)) | firsts
 
     def _searched(
-        self, rows: IntVector, words: npt.NDArray[np.uint64], source: Source, *, every: bool = False
+        self, rows: IntVector, words: npt.NDArray[np.uint64], source: Source
     ) -> IntVector:
         """Return outputs by comparing the first bits of U with those of cumulative weights.
 
-        The words are the first 64 bits of each U, and the source has further bits for ties. With
-        ``every``, all cumulative weights of a row are compared instead of a binary search.
+        The words are the first 64 bits of each U, and the source has further bits for ties.
         """
         firsts = words >> np.uint64(WORD - self._bits)
         keys = self._key(rows, firsts)
-        if every:
-            row_keys = self._keys[rows]
-            outputs = np.count_nonzero(row_keys <= keys[:, None], axis=1)
-            tied = np.any(row_keys == keys[:, None], axis=1)
-        else:
-            flat = self._keys.ravel()
-            after = count_at_most(flat, keys)
-            # With none before, index -1 compares the last key of all, which is larger: no tie.
-            tied = flat[after - 1] == keys
-            outputs = after - rows * self._ends
+        flat = self._keys.ravel()
+        after = count_at_most(flat, keys)
+        # With none before, index -1 compares the last key of all, which is larger: no tie.
+        tied = flat[after - 1] == keys
+        outputs = after - rows * self._ends
         for draw in np.flatnonzero(tied):
             sums = list(accumulate(self._weights[int(rows[draw])]))
             outputs[draw] = settled(sums, int(firsts[draw]), self._bits, source)
