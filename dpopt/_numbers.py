@@ -83,11 +83,6 @@ def _leading(value: Fraction) -> str:
     return f"{sign}{10 ** (power - exponent):.12g}e{exponent:+d}"
 
 
-def brief_number(value: float) -> str:
-    """Return a float for a ``repr`` of one line: 12 significant digits, 0.1 * 3 as 0.3."""
-    return repr(float(f"{value:.12g}"))
-
-
 def digits(value: float) -> str:
     """Return a float in as few digits as tell it from all others, whole numbers without a point.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -64,14 +65,14 @@ def _falls(directions: Model, d: Vector) -> bool:
     return not np.any(broken) and float(np.sum(terms)) < -_PROVEN * float(np.sum(np.abs(terms)))
 
 
-def _answers(model: Model, time_limit: float | None) -> list[RawSolution]:
-    """Return HiGHS's answers, one for each strategy up to the first optimum."""
-    session, answers = Highs().load(model), []
+def _answers(model: Model, time_limit: float | None) -> Iterator[RawSolution]:
+    """Yield HiGHS's answers, one for each strategy up to the first optimum."""
+    session = Highs().load(model)
     for way in range(session.ways):
-        answers.append(session.run(time_limit, way=way))
-        if answers[-1].status is Status.OPTIMAL:
+        answer = session.run(time_limit, way=way)
+        yield answer
+        if answer.status is Status.OPTIMAL:
             break
-    return answers
 
 
 def _relaxed(model: Model) -> Model:

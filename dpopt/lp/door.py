@@ -124,7 +124,7 @@ def solve_cvxpy(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress cvxpy's warnings, which repeat what errors and the solution's note say."""
+    """Suppress cvxpy's warnings, which repeat what errors say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -166,17 +166,11 @@ def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: 
                 f"families is {_checks.shown(families)}; it must be a mapping from names to pairs "
                 "(variable, oracle)."
             )
-        variables = pair[0].variables()
-        if not pair[0].is_affine() or not variables or pair[0].size == 0:
+        own = {variable.id for variable in pair[0].variables()}
+        if not pair[0].is_affine() or not own or not own <= ids or pair[0].size == 0:
             raise ParameterError(
                 f"family {name!r} is over {str(pair[0])[:60]!r}; it must be over a variable or an "
-                "affine expression."
-            )
-        strange = [variable.name() for variable in variables if variable.id not in ids]
-        if strange:
-            raise ParameterError(
-                f"family {name!r} is over {', '.join(strange)}, which stands in no constraint and "
-                "not in the objective of the problem."
+                "affine expression of variables that stand in the problem."
             )
     return families
 

@@ -25,7 +25,7 @@ from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vert
 from dpopt.lp.bounds import dual_bound, implied_bound
 from dpopt.lp.claims import surely_infeasible, surely_unbounded
 from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
-from dpopt.lp.problem import Problem, SlaterPoint
+from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Limits, Solution, Status, advice
 
 if TYPE_CHECKING:
@@ -111,7 +111,13 @@ class _Loop:
         self.iterations, self.rounds = 0, 0
         # Lower bound on the minimisation, and the best feasible point so far.
         self.lower, self.feasible = -np.inf, cast(Vector | None, None)
-        self.slater = _valid_slater_point(problem.inside, self.model, limits.tolerance)
+        # The Slater point, unless rows or bounds that were set later exclude it.
+        self.slater, model = problem.inside, self.model
+        if self.slater is not None:
+            x = self.slater.x
+            outside = np.any(x < model.lower) or np.any(x > model.upper)
+            if outside or np.any(model.rows.violation(x) > limits.tolerance):
+                self.slater = None
         # Whether the solution is not that of the session's basis; whether some multipliers gave no
         # bound.
         self.central, self.no_bound = False, False
@@ -217,11 +223,27 @@ class _Loop:
         """Raise what a solver claims if a certificate proves it; otherwise return a failure."""
         if raw.status is Status.INFEASIBLE:
             if surely_infeasible(self.relaxation, self.remaining_seconds()):
-                raise _infeasible(self.problem, self.relaxation, self.owners)
+                raise self.infeasible()
         elif surely_unbounded(self.relaxation, self.remaining_seconds()):
             raise self.failure(raw.status, raw.detail)
         detail = f"{raw.status} was claimed and could not be confirmed"
         return self.failure(Status.NUMERICAL, detail)
+
+    def infeasible(self) -> InfeasibleError:
+        """Return the error that names the blocks of an irreducible infeasible set, by HiGHS."""
+        indices, title = conflict(self.relaxation), repr(self.problem.name)
+        if indices is None:
+            return InfeasibleError(
+                f"{title} was reported infeasible; which blocks are in conflict is unknown."
+            )
+        in_rows = np.isin(np.arange(self.relaxation.rows.count), indices[0])
+        in_columns = np.isin(np.arange(self.model.cost.size), indices[1])
+        blocks, groups = self.rows_by_name().items(), self.model.variables.items()
+        names = [name for name, at in blocks if np.any(in_rows[at])]
+        names += [f"bounds of {name}" for name, at in groups if np.any(in_columns[at])]
+        return InfeasibleError(
+            f"no point satisfies {title}; in conflict: {', '.join(names)}.", tuple(names)
+        )
 
     def checked(self, x: Vector, y: Vector) -> _Answer | SolverError:
         """Check residual, lazy rows and duality gap; return the answer, or an error.
@@ -238,7 +260,8 @@ class _Loop:
                 # Only cuts are violated: the solver ignores them.
                 return self.stalled(residual)
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")
-        separations = self.separate(x)
+        families = self.problem.families.items()
+        separations = {name: family.separate(x) for name, family in families}
         worst = max((answer.worst for answer in separations.values()), default=0.0)
         poor, gap = "", 0.0
         if residual > 10 * tolerance:
@@ -254,9 +277,6 @@ class _Loop:
             if abs(gap) > max(target, stop):
                 poor = f"a duality gap of {gap:.1e} stays"
         return _Answer(x, y, separations, worst, poor, gap)
-
-    def separate(self, x: Vector) -> dict[str, Separation]:
-        return {name: family.separate(x) for name, family in self.problem.families.items()}
 
     def bound(self, x: Vector, y: Vector) -> float:
         """Return the dual bound; if it is infinite, that over implied variable bounds."""
@@ -559,24 +579,13 @@ def _require_related(problem: Problem, start: Solution) -> None:
         )
 
 
-def _valid_slater_point(
-    slater: SlaterPoint | None, model: Model, tolerance: float
-) -> SlaterPoint | None:
-    """Return the Slater point; None if rows or bounds that were set later exclude it."""
-    if slater is None or np.any(slater.x < model.lower) or np.any(slater.x > model.upper):
-        return None
-    return None if np.any(model.rows.violation(slater.x) > tolerance) else slater
-
-
 def _vector(values: object, size: int) -> Vector | None:
     """Return ``values`` as a vector of ``size`` finite floats; None if they are anything else."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        return None
-    if array.dtype.kind not in "iuf" or array.shape != (size,) or not np.all(np.isfinite(array)):
-        return None
-    return array.astype(float)
+    with suppress(ParameterError):
+        array = _checks.floats("values", values)
+        if array.shape == (size,) and np.all(np.isfinite(array)):
+            return array
+    return None
 
 
 def _keys(rows: Rows) -> list[bytes]:
@@ -589,23 +598,3 @@ def _keys(rows: Rows) -> list[bytes]:
         columns = matrix.indices[entries].astype(np.int64).tobytes()
         keys.append(columns + matrix.data[entries].tobytes() + limits.tobytes())
     return keys
-
-
-def _infeasible(problem: Problem, model: Model, owners: np.ndarray) -> InfeasibleError:
-    """Return the error that names the blocks of an irreducible infeasible set, found by HiGHS."""
-    indices = conflict(model)
-    if indices is None:
-        return InfeasibleError(
-            f"{problem.name!r} was reported infeasible; which blocks are in conflict is unknown."
-        )
-    # Row indices count the model's rows first and then the cuts, in the order of `owners`.
-    rows, columns = indices
-    blocks = [name for name, at in model.blocks.items() for _ in range(at.stop - at.start)]
-    owner = [*blocks, *owners]
-    names = list(dict.fromkeys(owner[row] for row in sorted(rows)))
-    for name, at in model.variables.items():
-        if any(at.start <= column < at.stop for column in columns):
-            names.append(f"bounds of {name}")
-    return InfeasibleError(
-        f"no point satisfies {problem.name!r}; in conflict: {', '.join(names)}.", tuple(names)
-    )

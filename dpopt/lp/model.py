@@ -177,11 +177,7 @@ def position_of(name: str, shape: Shape, index: object) -> int:
             f"{name!r} has no entry {_checks.shown(index)}; its shape is {shape}, and indices "
             "count from 0."
         )
-    # Horner's scheme over the axes, the last one fastest.
-    position = 0
-    for i, n in zip(indices, shape, strict=True):
-        position = position * n + int(i)
-    return position
+    return int(np.ravel_multi_index(tuple(map(int, indices)), shape)) if shape else 0
 
 
 def stack(blocks: list[Rows], columns: int) -> Rows:

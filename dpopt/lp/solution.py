@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
 from dpopt._types import Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Rows
+from dpopt.lp.problem import known
 
 
 class Status(StrEnum):
@@ -128,10 +128,7 @@ class Solution:
 
     def __getitem__(self, name: str) -> Vector:
         """Return the values of the variables ``name``, in their shape, read-only."""
-        if name not in self.values:
-            raise ParameterError(
-                f"there is no variable named {name!r}; known: {', '.join(self.values)}."
-            )
+        known("is no variable", name, self.values)
         return self.values[name]
 
     def __repr__(self) -> str:

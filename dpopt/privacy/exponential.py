@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -105,17 +106,12 @@ def least_float(holds: Callable[[float], bool], start: float) -> float:
     It doubles steps, then bisects, over the indices of floats in their order: between 1e-300 and
     1e-30, say, stepping from float to float would not end.
     """
-    if holds(start):
-        return start
     # The index of a float in the order of the floats from 0 is its bit pattern.
     low, step = int(struct.unpack("<q", struct.pack("<d", start))[0]), 1
     while not holds(_float_at(low + step)):
         low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(_float_at(middle)) else (middle, high)
-    return _float_at(high)
+    indices = range(low, low + step + 1)
+    return _float_at(indices[bisect_left(indices, True, key=lambda at: holds(_float_at(at)))])
 
 
 def _float_at(index: int) -> float:

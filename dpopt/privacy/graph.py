@@ -134,10 +134,7 @@ def _sizes(shape: Sequence[int], inputs: int) -> tuple[int, ...]:
 
 def _own_edges(graph: npt.ArrayLike, inputs: int) -> IntVector:
     allowed = f"a name ({', '.join(GRAPHS)}) or at least one edge, integers of shape (edges, 2)"
-    try:
-        edges = np.asarray(graph)
-    except ValueError:
-        raise ParameterError(f"graph is ragged; it must be {allowed}.") from None
+    edges = _checks.array("graph", graph)
     fits = edges.ndim == 2 and edges.shape[1] == 2 and len(edges) > 0
     if not fits or not np.issubdtype(edges.dtype, np.integer):
         raise ParameterError(f"graph has shape {edges.shape}; it must be {allowed}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpopt import _checks, verify
-from dpopt._numbers import brief_number, float_up
+from dpopt._numbers import float_up
 from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
 
 # Fractional bits of powers. Deltas go down to 2^-1074; each of up to 107 products loses less than
@@ -35,7 +35,8 @@ class Guarantee:
         object.__setattr__(self, "delta", delta)
 
     def __repr__(self) -> str:
-        epsilon, delta = brief_number(self.epsilon), brief_number(self.delta)
+        # 0.1 * 3 as 0.3.
+        epsilon, delta = (float(f"{number:.12g}") for number in (self.epsilon, self.delta))
         return f"Guarantee(epsilon={epsilon}, delta={delta})"
 
 

@@ -74,7 +74,7 @@ def _first_neighbours(table: Table) -> tuple[int | str, int | str]:
 
 def _least_epsilon(table: Table, delta: float) -> Least:
     """Return the least epsilon for delta > 0: the worst edge raises it until none exceeds delta."""
-    edges, limit = _DirectedEdges(table), Fraction(delta)
+    edges, limit = DirectedEdges(table), Fraction(delta)
     exp_epsilon, where = Fraction(1), (_first_neighbours(table), tuple[int | str, ...]())
     while exp_epsilon is not None:
         excess, edge = edges.worst(exp_epsilon, limit)
@@ -89,7 +89,7 @@ def _least_delta(table: Table, epsilon: float) -> Least:
     """Return the least delta for an epsilon."""
     # Fractional bits of e^epsilon: enough for a delta as small as the least float, 2^-1074.
     low, high = exp_lower(epsilon, 1280), exp_upper(epsilon, 1280)
-    edges = _DirectedEdges(table)
+    edges = DirectedEdges(table)
     excess, edge = edges.worst(low, Fraction(0))
     if excess == 0:
         return Least("delta", 0.0, 0.0, epsilon, _first_neighbours(table), ())
@@ -102,7 +102,7 @@ def _least_delta(table: Table, epsilon: float) -> Least:
 
 
 @dataclass(frozen=True, eq=False)
-class _DirectedEdges:
+class DirectedEdges:
     """The edges of a table in both directions: 2 e is edge e, and 2 e + 1 its reverse."""
 
     table: Table
@@ -203,7 +203,7 @@ def dominating_pair(table: Table) -> DominatingPair:
 
     Outputs with the same two variables for a pair of neighbours count as one outcome.
     """
-    edges, bits = _DirectedEdges(table), table.total.bit_length()
+    edges, bits = DirectedEdges(table), table.total.bit_length()
     events = 2 * len(table.inputs.edges.first)
     if events > _MOST_EVENTS:
         raise ParameterError(

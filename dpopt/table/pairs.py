@@ -20,6 +20,7 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.privacy.dominating import hull, likelihood_tests
+from dpopt.table.least import DirectedEdges
 from dpopt.table.table import Table
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
@@ -38,13 +39,8 @@ def pairs_of(table: Table) -> list[tuple[Vector, Vector]]:
             f"neighbours have {entries:,} outcomes; those of several releases are compared up to "
             "500,000."
         )
-    sides = set[Sides]()
-    for first, second, counts in table.inputs.edges.listed():
-        one, other = (
-            tuple(n * table.weights[v] for n, v in zip(counts, side, strict=True))
-            for side in (first, second)
-        )
-        sides |= {(one, other), (other, one)}
+    edges = DirectedEdges(table)
+    sides = {(tuple(p), tuple(q)) for p, q in map(edges.rows, range(edges.count))}
     return as_floats(undominated(sides, table.total), table.total)
 
 

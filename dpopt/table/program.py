@@ -54,12 +54,12 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
         problem.add_variables("excess", inputs.size, lower=0.0, upper=1.0)
         rows: dict[str, Any] = {"excess": sp.eye_array(inputs.size, format="csr")}
         rows["ceiling"] = -(1.0 - shrink) * lift
-        sums = over_masses(problem, inputs, guarantee, _ones(inputs))
+        sums = over_masses(problem, inputs, guarantee, inputs.sums.sign())
         problem.add_rows("sums", sums, lower=1.0, upper=1.0)
         problem.add_rows("privacy", rows, upper=0.0)
         return
     problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
-    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
     if guarantee.delta == 0:
         if groups.size:
             first, second = np.concatenate([groups, groups[:, ::-1]]).T
@@ -117,7 +117,7 @@ def add_lazy_table(
         )
 
     problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
-    problem.add_rows("sums", {"kernel": _ones(inputs)}, lower=1.0, upper=1.0)
+    problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
     problem.add_rows(name, {"kernel": rows[is_written]}, upper=0.0)
     problem.add_family("privacy", separate, over="kernel")
 
@@ -161,12 +161,6 @@ def _group_of(inputs: Inputs) -> IntVector | None:
     group = np.full(inputs.size, -1)
     group[groups] = numbers
     return None if np.any(group < 0) or np.any(group[groups] != numbers) else group
-
-
-def _ones(inputs: Inputs) -> SparseMatrix:
-    """Return the rows that sum the masses of each input, shape (rows, size)."""
-    shape = (len(inputs.starts) - 1, inputs.size)
-    return sp.csr_array((np.ones(inputs.size), (inputs.rows, np.arange(inputs.size))), shape=shape)
 
 
 def _ratios(

@@ -140,7 +140,7 @@ class HighsSession:
         model: Model,
         strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
     ) -> None:
-        self._strategies = strategies
+        self._strategies, self.ways = strategies, len(strategies)
         # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
         self._model = replace(model, cost=model.cost / self._scale)
@@ -149,11 +149,6 @@ class HighsSession:
         self._begun: dict[str, Option] | None = None
         self._central = strategies is _STRATEGIES and _suits_interior(model)
         self._solver = self._loaded()
-
-    @property
-    def ways(self) -> int:
-        """Number of strategies."""
-        return len(self._strategies)
 
     def _loaded(self) -> highspy.Highs:
         rows = stack([self._model.rows, *self._appended], self._model.cost.size)
