@@ -393,6 +393,7 @@ class _Loop:
     def solution(self, answer: _Answer) -> Solution:
         x, sign, limits, blocks = answer.x, self.sign, self.limits, self.rows_by_name()
         rows, value = self.relaxation.rows, float(self.model.cost @ x)
+        shapes, variables = self.problem.shapes, self.model.variables
         bound = self.bound(x, answer.y)
         if not np.all(np.isfinite(self.model.lower) & np.isfinite(self.model.upper)):
             # Over the implied bounds no reduced cost counts as 0, unless they are infinite, too.
@@ -403,7 +404,7 @@ class _Loop:
         checked = sum(reply.checked for reply in answer.separations.values())
         return Solution(
             status=Status.GAP if stopped_early else Status.OPTIMAL,
-            values=self.model.by_name(x),
+            values={name: frozen(x[at].reshape(shapes[name])) for name, at in variables.items()},
             objective=objective,
             bound=bound,
             gap=sign * (objective - bound),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias, cast
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import MatrixLike, SparseMatrix, Vector, frozen
+from dpopt._types import MatrixLike, SparseMatrix, Vector
 
 Shape = tuple[int, ...]
 """Shape of a group of variables; () for one number."""
@@ -237,7 +237,6 @@ class Model:
         rows: all rows, block after block.
         variables: slice of x of each group of variables, by name.
         blocks: slice of the rows of each block, by name.
-        shapes: shape of each group of variables, by name; one axis for names that are missing.
     """
 
     cost: Vector
@@ -246,11 +245,3 @@ class Model:
     rows: Rows
     variables: Mapping[str, slice]
     blocks: Mapping[str, slice]
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-
-    def by_name(self, x: Vector) -> dict[str, Vector]:
-        """Return the values of x by name of the variables, in their shapes, read-only."""
-        return {
-            name: frozen(x[columns].reshape(self.shapes.get(name, -1)))
-            for name, columns in self.variables.items()
-        }

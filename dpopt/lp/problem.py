@@ -342,7 +342,6 @@ class Problem:
             stack(list(self.blocks.values()), self.size),
             dict(self.variables),
             blocks,
-            dict(self.shapes),
         )
 
     def among_optima(self, limits: Sequence[float]) -> Problem:
