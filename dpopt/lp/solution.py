@@ -86,9 +86,9 @@ class Solution:
         objective: the objective at the solution.
         bound: a bound on the optimum, recomputed from the dual vector and the original matrix:
             below the optimum when minimising, above it when maximising. By weak duality it is
-            valid for any dual vector if every variable has finite bounds; where a bound is
-            infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms |c_j| + |A_j|'|y|
-            counts as zero.
+            valid for any dual vector if every variable has finite bounds, or the rows imply some;
+            where a bound is infinite, a reduced cost c_j - A_j'y below 1e-9 of its own terms
+            |c_j| + |A_j|'|y| counts as zero.
         gap: distance from objective to bound; positive if the objective is worse than the bound.
         residual: largest violation over all blocks, families and variable bounds, recomputed.
         duals: by block or family name, the change of the objective per unit of the active limit.
