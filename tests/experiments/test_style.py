@@ -37,7 +37,9 @@ def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
         axes = dpopt.design(dpopt.Majority(5, 0.1, 3)).plot()
         (line, *_) = axes.get_lines()
         assert to_hex(line.get_color()).upper() == style.role("optimum").colour
-        axes.figure.savefig(path)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(path)
         assert mpl.rcParams["font.size"] == style.STYLES[name].size
     with style.context(name) as measures:
         assert WIDTHS.get(name, (5.0, 7.0)) == (measures.column, measures.text)
