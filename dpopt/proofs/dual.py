@@ -5,12 +5,10 @@ some of its rows, multiples of 2^-`BITS`, and the bound that `dpopt.verify.bound
 them. Nothing here has to be trusted: any multipliers give a true bound, good ones a tight one.
 
 A program of many rows is solved over the rows that are tight at the design: the others have
-multiplier 0 at an optimum. A solver's multipliers have noise of 1e-9. Those of its basis solve a
-system M^T y = c; a factorisation in double precision and residuals in integers give y to any number
-of bits (iterative refinement).
+multiplier 0 at an optimum.
 
-A solver's basis is feasible and optimal up to its tolerance only. So the program is solved again,
-magnified around the design's point v0 and the best multipliers y so far (Gleixner, Steffy and
+A solver's multipliers have noise, and are optimal up to its tolerance only. So the program is
+solved again, magnified around the design's point v0 and the best multipliers y so far (Gleixner, Steffy and
 Wolter, INFORMS J. Comput. 28 (2016)): with slacks s of the rows A v + s = b, the cost of a point is
 a constant plus (cost + y A) . v + y . s. The steps v - v0 and s - s0 are divided by a width, and so
 are these costs, after subtracting the least of each distribution. A tolerance of 1e-10 then means
@@ -29,7 +27,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from dpopt import verify
 from dpopt._errors import SolverError
@@ -44,8 +41,6 @@ BITS = 160
 """Multipliers are multiples of 2^-BITS."""
 
 
-# Fractional bits of residuals, steps of refinement, and the largest basis that is factorised.
-_FIXED, _STEPS, _MOST_ENTRIES = 256, 12, 1_000_000
 # Gaps relative to the value: above the first, try the next share; up to the second, stop.
 _FAR, _ENOUGH = Fraction(1, 10**11), Fraction(1, 10**12)
 # Solves of a program; the largest cost of a magnified one, in widths; the share of the gap that a
@@ -210,90 +205,26 @@ class Written:
             problem.add_rows("rows", blocks, lower=0.0, upper=0.0)
             objective["slack"] = _clipped(prices, width) * scales
         problem.minimise(objective)
-        # Only the basis is used: any gap will do.
+        # Only the duals and the basis are used: any gap will do.
         return solve(problem, relative_gap=1.0)
-
-    def multipliers(self, solution: Solution) -> Multipliers:
-        """Return the multipliers of a solution's basis, rounded to 2^-`BITS`, without zeros."""
-        y = np.concatenate([solution.duals.get(name, np.zeros(0)) for name in ("pmfs", "rows")])
-        exact = self._refined(solution, y / self.scales)
-        # The solver's dual is d optimum / d limit: minus the multiplier of a . v <= b.
-        return [] if exact is None else self._rounded([-y for y in exact[len(self.program.pmfs) :]])
 
     def corrected(
         self, prices: Sequence[Fraction], width: Fraction, solution: Solution
     ) -> Multipliers:
-        """Return the multipliers ``prices`` corrected by the duals of the program around them.
+        """Return ``prices`` corrected by the duals of the program around them.
 
-        Clipped costs may make its basis infeasible for the whole program, but the multipliers
-        stay dual feasible: a reduced cost that is at least 0 stays so for a higher cost.
+        They are multiples of 2^-`BITS`, without zeros and wrong signs. Clipped costs may make the
+        program's basis infeasible for the whole program, but the multipliers stay dual feasible: a
+        reduced cost that is at least 0 stays so for a higher cost.
         """
         changes = solution.duals.get("rows", np.zeros(0)) / self.scales[len(self.program.pmfs) :]
-        steps = [Fraction(float(change)) * width for change in changes]
-        return self._rounded([y - step for y, step in zip(prices, steps, strict=True)])
-
-    def _rounded(self, exact: Sequence[Fraction]) -> Multipliers:
-        """Return the multipliers rounded to 2^-`BITS`, without zeros and wrong signs."""
         unit, multipliers = 1 << BITS, []
-        for name, row, value in zip(self.names, self.rows, exact, strict=True):
-            rounded = Fraction(round(value * unit), unit)
+        for name, row, y, change in zip(self.names, self.rows, prices, changes, strict=True):
+            # The solver's dual is d optimum / d limit: minus the multiplier of a . v <= b.
+            rounded = Fraction(round((y - Fraction(float(change)) * width) * unit), unit)
             if rounded > 0 or (rounded < 0 and row.equality):
                 multipliers.append((name, rounded))
         return multipliers
-
-    def _refined(self, solution: Solution, y: Vector) -> list[Fraction] | None:
-        """Return the multipliers of a basis by iterative refinement; None if it diverges."""
-        if solution.basis is None:
-            return None
-        columns, tight = self.basis(solution)
-        if len(columns) != len(tight) or not columns:
-            return None
-        # The square basis matrix: tight rows by basic columns.
-        row_of = {row: index for index, row in enumerate(tight)}
-        column_of = {column: index for index, column in enumerate(columns)}
-        entries = [
-            (row_of[i], column_of[j], a)
-            for i, j, a in self.entries
-            if i in row_of and j in column_of
-        ]
-        if len(entries) > _MOST_ENTRIES:
-            return None
-        row_index, column_index, values = zip(*entries, strict=True) if entries else ((), (), ())
-        shape = (len(tight), len(columns))
-        square = sp.csc_array(
-            (np.array(list(map(float, values))), (row_index, column_index)), shape=shape
-        )
-        try:
-            factor = splu(square)
-        except RuntimeError:
-            return None
-        unit = 1 << _FIXED
-        fixed = [(i, j, round(a * unit)) for i, j, a in entries]
-        costs = [round(self.costs[j] * unit) << _FIXED for j in columns]
-        refined = [round(Fraction(float(y[i])) * unit) for i in tight]
-        last = None
-        for _ in range(_STEPS):
-            residual = list(costs)
-            # residual = c - M^T y, all over 2^(2 _FIXED).
-            for i, j, a in fixed:
-                residual[j] -= a * refined[i]
-            size = max(map(abs, residual), default=0)
-            if size >> (2 * _FIXED - BITS - 20) == 0:
-                break
-            if last is not None and size > last:
-                return None
-            last = size
-            # Solve for the residual in floats, scaled so that it neither under- nor overflows.
-            shift = max(0, size.bit_length() - 53)
-            step = factor.solve(np.array([float(value >> shift) for value in residual]), trans="T")
-            if not np.all(np.isfinite(step)):
-                return None
-            for i, change in enumerate(step.tolist()):
-                refined[i] += int(Fraction(change) * (1 << shift) / unit)
-        exact = [Fraction(0)] * self.scales.size
-        for i, value in zip(tight, refined, strict=True):
-            exact[i] = Fraction(value, unit)
-        return exact
 
     def basis(self, solution: Solution) -> tuple[list[int], list[int]]:
         """Return the basic columns and the tight rows, pmfs first."""
@@ -375,14 +306,11 @@ def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality
         y = dict(current.multipliers if current is not None else ())
         prices = [y.get(name, Fraction(0)) for name in written.names]
         solution, last = written.solved(point, prices, width), current
-        for multipliers in (
-            written.corrected(prices, width, solution),
-            written.multipliers(solution),
-        ):
-            limit = Fraction(outward(Fraction(verify.bound(program, multipliers)) * unit), unit)
-            candidate = Optimality(value, limit, tuple(multipliers), program.maximise)
-            current = candidate if current is None or candidate.gap < current.gap else current
-        if current is None or current.gap <= _ENOUGH * abs(value):
+        multipliers = written.corrected(prices, width, solution)
+        limit = Fraction(outward(Fraction(verify.bound(program, multipliers)) * unit), unit)
+        candidate = Optimality(value, limit, tuple(multipliers), program.maximise)
+        current = candidate if current is None or candidate.gap < current.gap else current
+        if current.gap <= _ENOUGH * abs(value):
             break
         if best is None or current.gap < best.gap:
             yield (best := current)
