@@ -2204,13 +2204,13 @@ class Ballots:
         weights: for each state, the integer weight of a class of each count; empty if not given.
     """
 
-    def __init__(self, voters: object, classes: object, stored: Any) -> None:
+    def __init__(
+        self, voters: object, classes: object, stored: Any, shown: int | None = None
+    ) -> None:
         self.voters, self.classes = integer(voters, 1, 10**15), integer(classes, 2, 10**6)
-        if isinstance(stored, list):
-            raise Refused("a step is private by a theorem that is not decided here")
         if self.voters > 10_000:
             raise Malformed("these are more than 10000 ballots")
-        self.shown = shown = min(self.classes, self.voters + 2)
+        self.shown = shown = shown or min(self.classes, self.voters + 2)
         # Partitions of the voters, one class at a time: each count is at most the one before.
         self.states = [tuple[int, ...]()]
         for slots in range(shown, 0, -1):
@@ -2268,15 +2268,22 @@ class Ballots:
         total = sum(masses)
         return [Fraction(mass, total) for mass in masses]
 
+    def chances_of_counts(self, letter: str, names: Sequence[Any]) -> Program:
+        """Return a program of (letter, name of a state, c): that the output has c ballots."""
+        named = list(zip(names, self.copies, strict=True))
+        program = Program([([(letter, name, c) for c in each], 1) for name, each in named], {}, {})
+        for (name, copies), weights in zip(named, self.weights, strict=False):
+            for c, w in weights.items():
+                program.point[letter, name, c] = Fraction(w * copies[c], self.total)
+        return program
+
     def program(self, prior: str, loss: str, minimax: bool = False) -> Program:
         """Return the program without privacy; row ("worst", l): state l has loss at most t."""
-        pmfs: list[Pmf] = [([("q", at, c) for c in row], 1) for at, row in enumerate(self.copies)]
-        program, losses = Program(pmfs, {}, {}), dict[Name, dict[Variable, int]]()
+        program = self.chances_of_counts("q", range(len(self.states)))
+        losses = dict[Name, dict[Variable, int]]()
         most = {"regret": self.voters, "error": 1}[loss]
         for at, (state, copies) in enumerate(zip(self.states, self.copies, strict=True)):
             losses["worst", at] = {("q", at, c): min(state[0] - c, most) for c in copies}
-            for c, w in self.weights[at].items() if self.weights else ():
-                program.point["q", at, c] = Fraction(w * copies[c], self.total)
         shares = None if minimax else self.chances(prior)
         add_losses(program, losses, shares, (0, self.voters))
         return program
@@ -2296,6 +2303,16 @@ class Ballots:
         for after in self.moves(at):
             to, pairs = self.at(after), set(zip(self.states[at], after, strict=True))
             yield from ((c, to, d) for c, d in pairs if (at, c) != (to, d))
+
+    def decide(self, exp_to: Growth) -> Verdict:
+        """Decide that a replaced ballot multiplies no chance of a class by more than e^epsilon."""
+        if not self.table:
+            raise Malformed("there are no weights")
+        cells = ((at, c) for at, copies in enumerate(self.copies) for c in copies)
+        variable = {cell: v for v, cell in enumerate(cells)}
+        states = range(len(self.states))
+        pairs = [(variable[a, c], variable[b, d]) for a in states for c, b, d in self.near(a)]
+        return self.table.decide(pairs, exp_to, len(pairs))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield the weights of all outputs before and after a ballot is replaced, both orders."""
@@ -2327,6 +2344,8 @@ def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     "privacy", l, c, t, d: k_lc <= e^epsilon k_td if one replaced ballot turns l into t, and a class
     of count c into one of count d; k is q over the number of classes of that count.
     """
+    if isinstance(stored, list):
+        raise Refused("a step is private by a theorem that is not decided here")
     ballots = Ballots(setting["records"], setting["classes"], stored)
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
     minimax = {"mean": False, "worst-case": True}[setting["objective"]]
@@ -2346,16 +2365,8 @@ def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
         n, m = ballots.copies[at][c], ballots.copies[to][d]
         return Row({("q", at, c): Fraction(1, n), ("q", to, d): (-high / m, -low / m)})
 
-    def private() -> Verdict:
-        if not ballots.table:
-            raise Malformed("there are no weights")
-        cells = ((at, c) for at, copies in enumerate(ballots.copies) for c in copies)
-        variable = {cell: v for v, cell in enumerate(cells)}
-        pairs = [(variable[at, c], variable[to, d]) for _, at, c, to, d in names()]
-        exp_to = growth(number(setting["epsilon"]), exp_epsilon)
-        return ballots.table.decide(pairs, exp_to, len(pairs))
-
-    program.many, program.made, program.private = names, row, private
+    program.many, program.made = names, row
+    program.private = partial(ballots.decide, growth(number(setting["epsilon"]), exp_epsilon))
     program.pairs = lambda: (ballots.pairs(), ballots.total)
     program.neighbours = f"one of {ballots.voters} ballots replaced"
     most = SOLVED if setting["rule"] == "optimal" else TABLED
@@ -2844,27 +2855,6 @@ def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: 
     return program
 
 
-def sorted_counts(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Yield all k counts in decreasing order, at most ``most`` each, with sum n."""
-    if k == 1:
-        yield (n,)
-        return
-    for c in range(min(n, most), -(-n // k) - 1, -1):
-        yield from ((c, *smaller) for smaller in sorted_counts(n - c, k - 1, c))
-
-
-def passages(x: tuple[int, ...]) -> Iterator[Name]:
-    """Yield (x, c, z, d): one changed record turns histogram x into z and a count c into d."""
-    for loss, gain in product(dict.fromkeys(x), repeat=2):
-        if loss and (loss != gain or x.count(loss) > 1):
-            others = list(x)
-            others.remove(loss)
-            others.remove(gain)
-            z = tuple(sorted([*others, loss - 1, gain + 1], reverse=True))
-            pairs = [(loss, loss - 1), (gain, gain + 1), *((c, c) for c in dict.fromkeys(others))]
-            yield from (("privacy", x, c, z, d) for c, d in pairs if (x, c) != (z, d))
-
-
 def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
     """Return the program of K_xc = Pr[output is one of the categories of count c | histogram x].
 
@@ -2873,13 +2863,15 @@ def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, 
     """
     n, k, (low, high) = sizes(setting, exp_epsilon, 4001)
     require_size(n, k, 10)
-    histograms = list(islice(sorted_counts(n, k, n), 2001))
+    ballots = Ballots(n, k, stored, shown=k)
+    histograms = ballots.states
     if len(histograms) > 2000:
         raise Malformed("these are too many histograms")
-    copies = [{c: x.count(c) for c in x} for x in histograms]
-    cells = [(x, c) for x in histograms for c in dict.fromkeys(x)]
-    pmfs: list[Pmf] = [([("K", x, c) for c in dict.fromkeys(x)], 1) for x in histograms]
-    names = dict.fromkeys(name for x in histograms for name in passages(x))
+    names = {
+        ("privacy", x, c, histograms[to], d): None
+        for at, x in enumerate(histograms)
+        for c, to, d in ballots.near(at)
+    }
 
     def row(name: Name) -> Row:
         """K_zd / categories <= e^epsilon K_xc / categories."""
@@ -2889,30 +2881,22 @@ def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, 
         over, under = x.count(c), z.count(d)
         return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
 
-    program = Program(pmfs, {}, {}, lambda: names, row)
-    program.neighbours, point = f"one of {n} records over {k} categories changed", program.point
-    if stored is not None:
-        counts_ = [m for each in copies for m in each.values()]
-        table = table_of(stored, list(map(len, copies)), counts_)
-        masses = [Fraction(m * w, table.total) for m, w in zip(counts_, table.weights, strict=True)]
-        point |= {("K", *cell): mass for cell, mass in zip(cells, masses, strict=True)}
-        start = {cell: v for v, cell in enumerate(cells)}
-        pairs = [(start[x, c], start[z, d]) for _, x, c, z, d in names]
-        exp_to = growth(number(setting["epsilon"]), exp_epsilon)
-        program.private = partial(table.decide, pairs, exp_to, len(pairs))
-    for x, c in cells:
-        if c:
-            share, short = Fraction(x.count(c) * c, n), ("S", x, c)
-            program.boxes[short] = (0, 1)
-            program.rows["short", x, c] = Row({("K", x, c): -1, short: -1}, -share)
-            if point:
-                point[short] = max(0, share - point["K", x, c])
+    program = ballots.chances_of_counts("K", histograms)
+    program.many, program.made, point = lambda: names, row, program.point
+    program.private = partial(ballots.decide, growth(number(setting["epsilon"]), exp_epsilon))
+    program.neighbours = f"one of {n} records over {k} categories changed"
+    for cell in ((x, c) for x in histograms for c in dict.fromkeys(x) if c):
+        share, short = Fraction(cell[0].count(cell[1]) * cell[1], n), ("S", *cell)
+        program.boxes[short] = (0, 1)
+        program.rows["short", *cell] = Row({("K", *cell): -1, short: -1}, -share)
+        if point:
+            point[short] = max(0, share - point["K", *cell])
     losses = {("distance", x): {("S", x, c): 1 for c in set(x) if c} for x in histograms}
     shares = None
     if setting["objective"] == "mean":
         prior = number(setting["prior"])
         require_size(n, n, k, prior.denominator.bit_length())
-        shares = urn(prior, k, histograms, copies)
+        shares = urn(prior, k, histograms, ballots.copies)
     add_losses(program, losses, shares, (0, 1))
     return program
 

@@ -105,7 +105,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "ballots": (
         BALLOTS,
         "counts raised urn Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
-        "Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
+        "Ballots.chances_of_counts Ballots.decide Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
         "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
         "corners_are_few",
     ),
@@ -113,7 +113,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         SAMPLERS,
         "sizes moves chances_of_moves decide_rule roo Floor.__init__ Floor.weight Floor.step "
         "Floor.least Floor.most Floor.even Floor.bound Floor.ratio Floor.worst "
-        "Floor.decide smooth_floor sorted_counts passages optimal_sampler",
+        "Floor.decide smooth_floor optimal_sampler",
     ),
     "priors": (
         PRIORS,

@@ -8,12 +8,12 @@ A program of many rows is solved over the rows that are tight at the design: the
 multiplier 0 at an optimum.
 
 A solver's multipliers have noise, and are optimal up to its tolerance only. So the program is
-solved again, magnified around the design's point v0 and the best multipliers y so far (Gleixner, Steffy and
-Wolter, INFORMS J. Comput. 28 (2016)): with slacks s of the rows A v + s = b, the cost of a point is
-a constant plus (cost + y A) . v + y . s. The steps v - v0 and s - s0 are divided by a width, and so
-are these costs, after subtracting the least of each distribution. A tolerance of 1e-10 then means
-1e-10 widths. The width falls from 1, with y = 0, to the gap, step by step: a solver gains a few
-digits each time, and fails if it is asked for all of them at once.
+solved again, magnified around the design's point v0 and the best multipliers y so far (Gleixner,
+Steffy and Wolter, INFORMS J. Comput. 28 (2016)): with slacks s of the rows A v + s = b, the cost of
+a point is a constant plus (cost + y A) . v + y . s. The steps v - v0 and s - s0 are divided by a
+width, and so are these costs, after subtracting the least of each distribution. A tolerance of
+1e-10 then means 1e-10 widths. The width falls from 1, with y = 0, to the gap, step by step: a
+solver gains a few digits each time, and fails if it is asked for all of them at once.
 """
 
 from __future__ import annotations
