@@ -354,16 +354,6 @@ def decide_sets(
     return Verdict(len(directed), *least_slack(slacks_at, total, exp_to, says))
 
 
-def decide_pmfs(weights: list[int], counts: list[int], starts: list[int], total: int) -> None:
-    """Refuse weights below 0, and inputs whose weights, times their counts, do not sum to total."""
-    masses = list(map(mul, weights, counts))
-    if total <= 0 or (weights and min(weights) < 0):
-        raise Refused("a weight is below 0, or there is no total")
-    for start, end in pairwise(starts):
-        if sum(masses[start:end]) != total:
-            raise Refused(f"the weights from {start} to {end - 1} are no distribution")
-
-
 # --- settings: the parameters that a file may have ----------------------------------------------
 
 Allowed = tuple[str, Callable[[Any], bool]]  # what a value must be, in words, and its test
@@ -1218,7 +1208,6 @@ class WeightTable:
     """The integer weights of a kernel, for its inputs up to symmetry."""
 
     weights: list[int]  # of one output of each variable; the variables of an input are consecutive
-    counts: list[int]  # number of outputs of an input that share each variable
     starts: list[int]  # index of the first variable of each input, and the number of variables
     total: int  # sum of weights times counts of each input
 
@@ -1236,14 +1225,14 @@ def table_of(stored: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     total, rows = integer(stored["total"], 1, 1 << 4 * LONGEST), stored["weights"]
     if not isinstance(rows, list) or len(rows) != len(sizes):
         raise Malformed(f"a table of {len(sizes)} rows is missing")
-    weights = list[int]()
-    for row, size in zip(rows, sizes, strict=True):
-        if not isinstance(row, list) or len(row) != size:
-            raise Malformed(f"a row of {size} weights is missing")
+    weights, starts = list[int](), list(accumulate(sizes, initial=0))
+    for row, (start, end) in zip(rows, pairwise(starts), strict=True):
+        if not isinstance(row, list) or len(row) != end - start:
+            raise Malformed(f"a row of {end - start} weights is missing")
         weights += [integer(weight, 0, total) for weight in row]
-    starts = list(accumulate(sizes, initial=0))
-    decide_pmfs(weights, counts, starts, total)
-    return WeightTable(weights, counts, starts, total)
+        if sum(map(mul, weights[start:end], counts[start:end])) != total:
+            raise Refused(f"the weights from {start} to {end - 1} are no distribution")
+    return WeightTable(weights, starts, total)
 
 
 def kernel(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
@@ -1413,31 +1402,28 @@ def symmetric(
     setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None, orbit: list[list[int]]
 ) -> None:
     """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
-    inputs, outputs, prior = setting["inputs"], setting["outputs"], setting["prior"]
-    rows, orbit_loss = own_rows(setting, inputs, outputs), dict[int, Number]()
-    size, generators = inputs + len(pairs or ()), symmetry_generators(setting, inputs, outputs)
-    require_size(len(generators), size + sum(len(row.terms) for row in rows.values()))
-
-    def moved(sigma: Sequence[int], tau: Sequence[int]) -> set[Any]:
-        """The user's rows after sigma and tau."""
-        return {
-            (
-                name[:-2],
-                row.limit,
-                frozenset((sigma[x], tau[y], a) for (_, x, y), a in row.terms.items()),
-            )
-            for name, row in rows.items()
-        }
-
+    inputs, outputs, orbit_loss = setting["inputs"], setting["outputs"], dict[int, Number]()
     for ids, losses in zip(orbit, loss, strict=True):
         if any(orbit_loss.setdefault(v, a) != a for v, a in zip(ids, losses, strict=True)):
             raise Malformed("symmetry changes the loss")
-    for sigma, tau in generators:
-        kept = moved(sigma, tau) == moved(range(inputs), range(outputs))
-        if not kept or (prior and any(prior[x] != prior[sigma[x]] for x in range(inputs))):
-            raise Malformed("symmetry changes the prior or the rows")
-        if pairs and {(sigma[x], sigma[z]) for x, z in pairs} != set(pairs):
-            raise Malformed("symmetry changes the neighbours")
+    rows, prior = own_rows(setting, inputs, outputs), setting["prior"] or [1] * inputs
+    generators = symmetry_generators(setting, inputs, outputs)
+    size = inputs + len(pairs or ()) + sum(len(row.terms) for row in rows.values())
+    require_size(len(generators), size)
+
+    def moved(sigma: Sequence[int], tau: Sequence[int]) -> set[Any]:
+        """The prior, the neighbours and the user's rows after sigma and tau."""
+        sums = [
+            (name[:-2], row.limit, frozenset((sigma[x], tau[y], a) for (_, x, y), a in terms))
+            for name, row in rows.items()
+            for terms in [row.terms.items()]
+        ]
+        edges = [(sigma[x], sigma[z]) for x, z in pairs or ()]
+        return {*sums, *edges, *((sigma[x], share, "prior") for x, share in enumerate(prior))}
+
+    kept = moved(range(inputs), range(outputs))
+    if any(moved(sigma, tau) != kept for sigma, tau in generators):
+        raise Malformed("symmetry changes the prior, the neighbours or the rows")
 
 
 def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
@@ -1645,16 +1631,11 @@ class Voters:
         errors = sum(1 + len(str(line[1])) // 64 for line in lines if line[0] == "error")
         require_size(errors, self.count, 1 + self.count // 25)
 
-    def names(self, at: int = 0, placed: Placed = ()) -> Iterator[Name]:
+    def names(self) -> Iterator[Name]:
         """Yield the rows of the corner theorem: on each axis, voters at one of its two corners."""
-        if at == len(self.axes):
-            used = sum(n for _, n in placed)
-            yield from (("corner", ones, placed) for ones in range(self.count - used + 1))
-            return
-        remaining = self.count - sum(n for _, n in placed)
-        yield from self.names(at + 1, placed)
-        for kind, n in product(self.axes[at], range(1, remaining + 1)):
-            yield from self.names(at + 1, (*placed, (kind, n)))
+        # One number less for each voter that is placed: as many voters at 1 are possible.
+        for placed, ones, _ in self.walk([0] * (self.count + 1), lambda rest, _: rest[1:]):
+            yield from (("corner", at, placed) for at in range(len(ones)))
 
     def walk(
         self, start: list[Any], step: Step, at: int = 0, placed: Placed = (), sides: Sides = ()
@@ -1929,7 +1910,8 @@ def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     unit, reach = 1 << bits, float(len(points) / total * width) / pi
     last = int(reach * e_to((log(comb(k, k // 2)) + log(4e12 / pi / k)) / k)) + 3
     require_size(last, k + 4 * len(points), 4)
-    angle = 4 * (4 * arctan(5, unit) - arctan(239, unit))  # pi
+    # A float below pi: a larger W is one, too, and 4 / pi is right up to 1e-16.
+    angle = int(Fraction(pi) * unit)
 
     def times_(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
         return (x[0] * y[0] - x[1] * y[1]) >> bits, (x[0] * y[1] + x[1] * y[0]) >> bits
@@ -1954,15 +1936,6 @@ def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
             pmf[at] += ((a * d + b * c) >> bits) // j
         turns = [times_(turn, two) for turn, two in zip(turns, twice, strict=True)]
     return [Fraction(4 * comb(k, at) * a, angle) for at, a in enumerate(pmf)]
-
-
-def arctan(x: int, unit: int) -> int:
-    """Return the arc tangent of 1 / x, times ``unit``, wrong by at most one for each term."""
-    power, total, n = unit // x, 0, 1
-    while power:
-        total += (power if n % 4 == 1 else -power) // n
-        power, n = power // (x * x), n + 2
-    return total
 
 
 def turned(angle: int, unit: int) -> tuple[int, int]:
@@ -3518,14 +3491,13 @@ def digits(value: Value) -> str:
         return f"a number of {len(str(abs(int(end))))} digits"
 
 
-def finding(file: dict[str, Any], proof: Any) -> Iterator[str]:
+def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
     """Show that a published statement is false: a witness meets its assumptions, not its claim.
 
     A design, if the file has one, is decided to be private; formulas call its integer weights
     ``weights``, a list for each input, over ``total``, and its objective ``value``. All that is
     ``given`` holds and the ``claim`` does not. Compare the formulas with the paper yourself.
     """
-    require_no_proof(proof)
     values: dict[str, Value] = {}
     if saved := file.get("design"):
         kind, setting, table = saved["kind"], saved["setting"], saved["table"]
@@ -3567,8 +3539,8 @@ def gram_matrix(setting: Setting, n: int) -> list[list[Fraction]]:
             raise Malformed(f"there are {n} categories; marginals are of a power of 2")
         return [[Fraction(named[queries](u, v)) for v in range(n)] for u in range(n)]
     require_size(len(queries), n, n)
-    columns = list(zip(*matrix(queries, len(queries), n), strict=True))
-    return [[sum(map(mul, a, b), Fraction(0)) for b in columns] for a in columns]
+    rows = matrix(queries, len(queries), n)
+    return times(zip(*rows, strict=True), rows)
 
 
 def times(a: Any, b: Any) -> list[list[Any]]:
@@ -3650,15 +3622,10 @@ def workload(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
     diagonal = [gram[u][u] for u in range(n)]
     losses = [a - b for a, b in zip(second_moments(table, p, gram), diagonal, strict=True)]
     value = max(losses) if worst else sum(map(mul, losses, p))
-    pmfs: list[Pmf] = [([("K", u, o) for o in range(outputs)], 1) for u in range(n)]
-    program = Program(pmfs, {("t",): (0, 2 * value + 1)}, {("t",): 1})
-    cells = (v for row, _ in pmfs for v in row)
-    masses = [Fraction(w, table.total) for w in table.weights]
-    program.point = {**dict(zip(cells, masses, strict=True)), ("t",): value}
-    epsilon = number(setting["epsilon"])
-    low, high = exp_epsilon or exp(epsilon)
+    program = Program([], {("t",): (0, 2 * value + 1)}, {("t",): 1}, point={("t",): value})
+    epsilon, program.neighbours = number(setting["epsilon"]), among(None, n)
+    _, high = exp_epsilon or exp(epsilon)
     variable = [[*range(u * outputs, (u + 1) * outputs)] for u in range(n)]
-    add_privacy(program, None, (n, outputs), (low, high), Fraction(0))
     program.private = partial(decide_table, table, variable, None, growth(epsilon, exp_epsilon), 0)
     if not proof or "multipliers_of_categories" not in proof:
         return program
@@ -3874,21 +3841,13 @@ KINDS: dict[str, Callable[[Setting, Any, Between | None, Any], Program]] = {
 class ReadObject(dict[str, Any]):
     """A JSON object without duplicate names; it records which of them were read."""
 
-    # A file may hold very many objects, of which few are read.
-    __slots__ = ("_looked",)
-    _looked: set[str]
+    __slots__ = ("names_read",)
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
+        self.names_read = set[str]()
         if len(self) != len(pairs):
             raise Malformed("a name stands twice in an object")
-
-    @property
-    def names_read(self) -> set[str]:
-        """The names that were read."""
-        if not hasattr(self, "_looked"):
-            self._looked = set()
-        return self._looked
 
     def __getitem__(self, name: str) -> Any:
         self.names_read.add(name)
@@ -3949,6 +3908,8 @@ def check(path: str, proof_path: str | None = None) -> Iterator[str]:
     what = str(file.get("format"))
     if what not in FORMATS:
         raise Malformed(f"its format is {what[:SHOWN]!r}, which is not checked here")
+    if proof is not None and FORMATS[what] is not design:
+        raise Malformed("a file of this format has no second one")
     yield from FORMATS[what](file, proof)
     names = [*file.unread("file." if "body" in dict.keys(file) else "")]
     # The proof's setting was compared as a whole with the design's.
@@ -4061,15 +4022,8 @@ def promised_by(setting: Setting) -> tuple[Number, Number, Setting]:
     return number(setting["total_epsilon"]), number(setting["total_delta"]), one
 
 
-def require_no_proof(proof: Any) -> None:
-    """Refuse a second file for a format without proofs."""
-    if proof is not None:
-        raise Malformed("a file of this format has no second one")
-
-
-def optimum(body: dict[str, Any], proof: Any) -> Iterator[str]:
+def optimum(body: dict[str, Any], _: Any) -> Iterator[str]:
     """Decide an exact optimum at a rational e^epsilon: a solution whose value is the bound."""
-    require_no_proof(proof)
     kind, setting, ratio = body["kind"], body["setting"], number(body["ratio"])
     if ratio < 1 or ratio.numerator.bit_length() > RATIO_BITS:
         raise Malformed("its ratio is below 1, or has too many digits")

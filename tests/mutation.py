@@ -98,14 +98,15 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "pmfs": (
         PMFS,
-        "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform arctan "
+        "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform "
         "turned split LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
         "LargestError.largest add_largest add_regrets",
     ),
     "ballots": (
         BALLOTS,
         "counts raised urn Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
-        "Ballots.chances_of_counts Ballots.decide Ballots.steepest plurality Labels.__init__ Labels.exp_epsilon_power Labels.edges "
+        "Ballots.chances_of_counts Ballots.decide Ballots.steepest plurality Labels.__init__ "
+        "Labels.exp_epsilon_power Labels.edges "
         "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
         "corners_are_few",
     ),
@@ -142,8 +143,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "files": (
         (JUDGE, f"{PROOFS}verify_says.py", f"{PROOFS}forged.py", f"{PROOFS}hostile.py"),
-        "ReadObject.names_read ReadObject.unread read check design not_below "
-        "require_no_proof optimum main",
+        "ReadObject.unread read check design not_below optimum main",
     ),
 }
 
@@ -158,14 +158,13 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
         "least_slack": (JUDGE, "-k", "ratio or set"),
         "decide_ratios": (JUDGE, "-k", "test_ratio"),
         "decide_sets": (JUDGE, "-k", "test_set or ratio_and_set"),
-        "decide_pmfs": (JUDGE, "-k", "test_distribution"),
     },
     "programs": {
         "bound": (JUDGE, "-k", "test_bound"),
         "decide": (JUDGE, "-k", "test_decided"),
     },
     "table": {
-        "table_of": (JUDGE, "-k", "forged or accepted"),
+        "table_of": (JUDGE, "-k", "forged or accepted or test_distribution"),
         "any_table": (JUDGE, "-k", "test_files or test_displayed"),
         "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output or lack_an_output"),
         "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),

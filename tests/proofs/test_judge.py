@@ -326,19 +326,22 @@ def test_set_without_edges_and_outputs_that_both_never_have() -> None:
 
 
 def test_distribution_is_of_weights_at_least_zero_that_sum_to_the_total() -> None:
-    verify.decide_pmfs([1, 2, 0, 5], [1, 2, 3, 1], [0, 2, 4], 5)
-    verify.decide_pmfs([], [], [0], 1)
+    sizes, counts = [2, 2], [1, 2, 3, 1]
+    table = verify.table_of({"total": 5, "weights": [[1, 2], [0, 5]]}, sizes, counts)
+    assert (table.weights, table.starts, table.total) == ([1, 2, 0, 5], [0, 2, 4], 5)
+    assert verify.table_of({"total": 1, "weights": []}, [], []).weights == []
     for weights, total, why in (
-        ([1, 2, 0, 4], 5, "from 2 to 3 are no distribution"),
-        ([1, 2, 1, 5], 5, "from 2 to 3 are no distribution"),
-        ([2, 2, 0, 5], 5, "from 0 to 1 are no distribution"),
-        ([7, -1, 0, 5], 5, "below 0"),
-        ([1, 2, 0, 5], 4, "from 0 to 1 are no distribution"),
-        ([0, 0, 0, 0], 0, "no total"),
-        ([-1, -2, 0, -5], -5, "below 0"),
+        ([[1, 2], [0, 4]], 5, "from 2 to 3 are no distribution"),
+        ([[1, 2], [1, 5]], 5, "from 2 to 3 are no distribution"),
+        ([[2, 2], [0, 5]], 5, "from 0 to 1 are no distribution"),
+        ([[7, -1], [0, 5]], 5, "'7' is no integer from 0 to 5"),
+        ([[5, -1], [0, 5]], 5, "'-1' is no integer from 0"),
+        ([[1, 2], [0, 3]], 4, "from 0 to 1 are no distribution"),
+        ([[0, 0], [0, 0]], 0, "'0' is no integer from 1"),
+        ([[-1, -2], [0, -5]], -5, "'-5' is no integer from 1"),
     ):
-        with pytest.raises(verify.Refused, match=why):
-            verify.decide_pmfs(weights, [1, 2, 3, 1], [0, 2, 4], total)
+        with pytest.raises((verify.Refused, verify.Malformed), match=why):
+            verify.table_of({"total": total, "weights": weights}, sizes, counts)
 
 
 # --- bounds and points of programs ---

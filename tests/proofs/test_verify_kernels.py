@@ -257,7 +257,9 @@ def test_what_a_symmetry_changes_is_refused() -> None:
         ["other", [[0, 1, 1]], [1.0], [0.1], [None]],
     ]
     for change in ({"prior": [0.4, 0.6]}, {"constraints": rows}, {"constraints": rows[:1]}):
-        with pytest.raises(verify.Malformed, match="symmetry changes the prior or the rows"):
+        with pytest.raises(
+            verify.Malformed, match="symmetry changes the prior, the neighbours or the rows"
+        ):
             verify.kernel({**known, **change}, None, None, {})
     with pytest.raises(verify.Malformed, match="symmetry changes the loss"):
         verify.kernel({**known, "loss": [[0.0, 1.0], [2.0, 0.0]]}, None, None, {})
@@ -267,7 +269,9 @@ def test_what_a_symmetry_changes_is_refused() -> None:
         "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]],
         "invariant": None,
     }
-    with pytest.raises(verify.Malformed, match="symmetry changes the neighbours"):
+    with pytest.raises(
+        verify.Malformed, match="symmetry changes the prior, the neighbours or the rows"
+    ):
         verify.kernel({**known, **three, "graph": [[0, 1]]}, None, None, {})
 
 
