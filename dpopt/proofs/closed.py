@@ -16,16 +16,16 @@ and the multipliers still prove its value: both are limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 
-from dpopt import _checks, verify
+from dpopt import verify
 from dpopt._errors import DpoptError, ParameterError, SolverError
 from dpopt._figure import new_axes
 from dpopt._numbers import shown
@@ -234,34 +234,16 @@ class ClosedForm:
         shortest = "; ".join(f"{piece.value} for {piece.interval}" for piece in self.pieces)
         return brief(self, kind=self.kind, pieces=len(self.pieces), value=shortest)
 
-    def columns(self, count: int = 101) -> dict[str, Sequence[Any]]:
-        """Return the function as one tidy table, columns by name, over a grid of epsilon.
-
-        Args:
-            count: number of rows, at least 2. The grid ends beyond the last break, by half of that
-                break's epsilon.
-
-        Raises:
-            ParameterError: if the count is not an integer of at least 2.
-        """
-        count = _checks.integer("count", count, 2, 1_000_000)
-        grid = np.linspace(0.0, 1.5 * max([*self.epsilons, 1.0]), count).tolist()
-        exp_epsilons = [math.exp(epsilon) for epsilon in grid]
-        return {
-            "epsilon": grid,
-            "ratio": exp_epsilons,
-            "value": [self(r) for r in exp_epsilons],
-            "piece": [self.pieces.index(self.piece(r)) for r in exp_epsilons],
-        }
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the optimum over epsilon, with a mark where the formula changes.
 
         Args:
             ax: a new figure if None.
         """
-        axes, table = new_axes(ax), self.columns()
-        axes.plot(table["epsilon"], table["value"])
+        # The grid ends beyond the last break, by half of that break's epsilon.
+        axes, last = new_axes(ax), 1.5 * max([*self.epsilons, 1.0])
+        grid = np.linspace(0.0, last, 101).tolist()
+        axes.plot(grid, [self(math.exp(epsilon)) for epsilon in grid])
         for epsilon in self.epsilons:
             axes.axvline(epsilon, linestyle=":", color="0.6", linewidth=0.8)
         axes.set_xlabel("epsilon")
@@ -275,23 +257,6 @@ def _exact(r: object) -> Fraction:
         if exact >= 1:
             return exact
     raise ParameterError(f"r is {shown(r)}; it must be at least 1.")
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A basis over an interval of r: its value, its point, and where it stops being optimal.
-
-    Attributes:
-        value: of the program.
-        point: by variable.
-        low: the last change of sign below r0; None if there is none above 1.
-        high: the first one above r0; None if there is none.
-    """
-
-    value: Ratio
-    point: dict[verify.Variable, Ratio]
-    low: Root | None
-    high: Root | None
 
 
 class ParametricProgram:
@@ -356,8 +321,8 @@ class ParametricProgram:
                 )
         return polynomials
 
-    def curve(self, vertex: Vertex, r0: Fraction) -> Curve | None:
-        """Return the curve of a basis that is optimal at r0; None if r0 ends its interval.
+    def piece(self, vertex: Vertex, r0: Fraction) -> Piece | None:
+        """Return the piece of a basis that is optimal at r0; None if r0 ends its interval.
 
         By Cramer's rule the determinant, and its products with the point, slacks, multipliers and
         reduced costs, are polynomials in r, of degree at most the sum over the tight rows and one.
@@ -386,13 +351,14 @@ class ParametricProgram:
             for v, p in zip(self.variables, point, strict=True)
             if p != 0
         }
-        return Curve(Ratio.of(value, determinant), formulas, *ends)
+        low, high = ends
+        return Piece(Ratio.of(value, determinant), low, high, self.status, ((high, formulas),))
 
 
 def _ends(
     nonnegative: Iterable[fmpq_poly], under: fmpq_poly, r0: Fraction
-) -> tuple[Root | None, Root | None] | None:
-    """Return the nearest ends of the interval around r0 on which quotients are positive.
+) -> tuple[Root, Root | None] | None:
+    """Return the nearest ends of the interval of r >= 1 around r0 on which quotients are positive.
 
     Their numerators are given, and one denominator. An end is a root of odd order, or a pole; the
     result is None if a quotient is not positive at r0, or r0 is an end itself.
@@ -412,7 +378,7 @@ def _ends(
     if any(root.rational == r0 for root in ends):
         return None
     low, high = ([root for root in ends if (root < start) is below] for below in (True, False))
-    return max(low, default=None), min(high, default=None)
+    return max(low, default=Root.of(Fraction(1))), min(high, default=None)
 
 
 def closed_form(setting: Setting) -> ClosedForm:
@@ -438,12 +404,10 @@ def closed_form(setting: Setting) -> ClosedForm:
     program = ParametricProgram(setting)
     pieces: list[Piece] = []
     # Adjacent intervals with the same formula are one piece.
-    for low, high, curve in _curves(program):
-        parts = ((high, curve.point),)
-        if pieces and pieces[-1].value == curve.value:
-            last = pieces.pop()
-            low, parts = last.low, (*last.parts, *parts)
-        pieces.append(Piece(curve.value, low, high, program.status, parts))
+    for piece in _pieces(program):
+        joined = pieces and pieces[-1].value == piece.value
+        last = pieces.pop() if joined else replace(piece, parts=())
+        pieces.append(replace(piece, low=last.low, parts=(*last.parts, *piece.parts)))
     starts = [piece.low.rational for piece in pieces]
     ends = {r: exact_optimum(setting, r).value for r in starts if r is not None}
     return ClosedForm(program.kind, program.plain, tuple(pieces), ends)
@@ -512,37 +476,39 @@ def private_where(
     return tuple(intervals)
 
 
-def _curves(program: ParametricProgram) -> list[tuple[Root, Root | None, Curve]]:
-    """Return intervals that partition all r >= 1, in order, each with the curve of its basis."""
+def _pieces(program: ParametricProgram) -> list[Piece]:
+    """Return pieces that partition all r >= 1, in order, each of one basis."""
     gaps: list[tuple[Root, Root | None]] = [(Root.of(Fraction(1)), None)]
-    curves: list[tuple[Root, Root | None, Curve]] = []
+    pieces: list[Piece] = []
     while gaps:
         gap_low, gap_high = gaps.pop()
-        if len(curves) >= _MOST_PIECES:
+        if len(pieces) >= _MOST_PIECES:
             raise SolverError(f"there are more than {_MOST_PIECES} pieces.", "iteration_limit")
-        curve = _optimal_curve(program, gap_low, gap_high)
-        start = curve.low if curve.low is not None and gap_low < curve.low else gap_low
-        end = curve.high if gap_high is None or (curve.high and curve.high < gap_high) else gap_high
-        curves.append((start, end, curve))
-        if start != gap_low:
-            gaps.append((gap_low, start))
-        if end is not None and end != gap_high:
-            gaps.append((end, gap_high))
-    return sorted(curves, key=lambda interval: interval[0])
+        piece = _optimal_piece(program, gap_low, gap_high)
+        low, high = max(gap_low, piece.low), piece.high
+        if gap_high is not None and (high is None or gap_high < high):
+            high = gap_high
+        ((_, formulas),) = piece.parts
+        pieces.append(replace(piece, low=low, high=high, parts=((high, formulas),)))
+        if low != gap_low:
+            gaps.append((gap_low, low))
+        if high is not None and high != gap_high:
+            gaps.append((high, gap_high))
+    return sorted(pieces, key=lambda piece: piece.low)
 
 
-def _optimal_curve(program: ParametricProgram, low: Root, high: Root | None) -> Curve:
-    """Return the curve of a basis that is optimal at some r between two ends."""
+def _optimal_piece(program: ParametricProgram, low: Root, high: Root | None) -> Piece:
+    """Return the piece of a basis that is optimal at some r between two ends."""
     reason: DpoptError | None = None
     for share in _SHARES[:_TRIES]:
         r0 = _between(low, high, share)
         try:
-            curve = program.curve(program.at(r0).optimum(), r0)
+            piece = program.piece(program.at(r0).optimum(), r0)
         except SolverError as error:
             reason = error
             continue
-        if curve is not None:
-            return curve
+        if piece is not None:
+            return piece
     where = f"{low}" if high is None else f"{low} and {high}"
     raise SolverError(f"no optimal basis was found beyond or between {where}.", "numerical") from (
         reason

@@ -243,15 +243,15 @@ def test_floats_give_floats_and_fractions_fractions() -> None:
             form(r)  # type: ignore[arg-type]
 
 
-def test_it_is_told_drawn_and_tabled() -> None:
+def test_it_is_told_and_drawn() -> None:
     form = dpopt.closed_form(path("squared", 3))
     assert "\n" not in repr(form)
     assert "pieces=3" in repr(form)
-    table = form.columns(11)
-    assert table["epsilon"][0] == 0.0
-    assert set(table["piece"]) == {0, 1, 2}
-    assert table["value"] == [float(form(Fraction(r))) for r in table["ratio"]]
-    assert len(form.plot().lines) == 3
+    lines: Any = form.plot().lines
+    assert len(lines) == 3
+    epsilons, values = lines[0].get_data()
+    assert (epsilons[0], epsilons[-1]) == (0.0, 1.5 * max(form.epsilons))
+    assert values.tolist() == [float(form(Fraction(math.exp(each)))) for each in epsilons]
     assert pickle.loads(pickle.dumps(form)) == form
 
 
