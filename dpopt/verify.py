@@ -157,9 +157,7 @@ def integer_weights(values: object, size: int) -> tuple[list[int], int]:
     # A prior of many floats is read without making a Fraction for each.
     floats = isinstance(values, list) and len(values) == size and {*map(type, values)} == {float}
     listed_: Any = values if floats else vector(values, size)
-    ratios = [value.as_integer_ratio() for value in listed_]
-    common = lcm(*{denominator for _, denominator in ratios})
-    weights = [numerator * (common // denominator) for numerator, denominator in ratios]
+    weights, common = scaled(listed_)
     if min(weights) < 0 or sum(weights) <= 0:
         raise Malformed("a prior or a distribution has a weight below 0, or no other")
     return weights, common
@@ -195,11 +193,17 @@ def exact_cost(bits: int) -> int:
     return 1 + (bits >> 11) ** 2
 
 
-def summed(values: Iterable[Number]) -> Fraction:
-    """Return the sum of fractions, reduced only once."""
+def scaled(values: Iterable[Number | float]) -> tuple[list[int], int]:
+    """Return numbers as integers over their least common denominator."""
     ratios = [value.as_integer_ratio() for value in values]
     common = lcm(*{below for _, below in ratios})
-    return Fraction(sum(above * (common // below) for above, below in ratios), common)
+    return [above * (common // below) for above, below in ratios], common
+
+
+def summed(values: Iterable[Number]) -> Fraction:
+    """Return the sum of fractions, reduced only once."""
+    integers_, common = scaled(values)
+    return Fraction(sum(integers_), common)
 
 
 @cache
@@ -619,17 +623,6 @@ RECORDS: dict[str, Allowed] = {
     "categories": whole_number(2, 10**15),
     "epsilon": EPSILON,
 }
-GRAPH: dict[str, Allowed] = {
-    "epsilon": real("[0, 600]"),
-    "delta": SHARE,
-    "graph": either(
-        word("complete", "path", "cycle", "grid", "hamming"), listed(listed(INDEX, 2, 2))
-    ),
-    "shape": none_or(listed(whole_number(1, 2**31 - 1))),
-    "constraints": none_or(
-        listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)
-    ),
-}
 PRIOR: dict[str, Allowed] = {
     "public": listed(real("(0, 2]")),
     "epsilon": real("[1e-9, 600]"),
@@ -640,10 +633,17 @@ Fields = dict[str, Allowed]
 # For each kind its parameters and the conditions on them together, those of dpopt's own classes.
 SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
     "kernel": (
-        GRAPH
-        | RELEASES
+        RELEASES
         | {
             "epsilon": none_or(real("[0, 600]")),
+            "delta": SHARE,
+            "graph": either(
+                word("complete", "path", "cycle", "grid", "hamming"), listed(listed(INDEX, 2, 2))
+            ),
+            "shape": none_or(listed(whole_number(1, 2**31 - 1))),
+            "constraints": none_or(
+                listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)
+            ),
             "loss": either(
                 word("absolute", "squared", "zero-one", "hamming"),
                 tabled(real("[-1e100, 1e100]"), 2),
@@ -3581,8 +3581,8 @@ def second_moments(
     unbiased decoder, of hardly larger variance), M is N / (2^96 total^2), N = sum s w w'. With
     N^-1 = R / d the sum is total times that of s^2 w_u (R w)' G R w, over d^2.
     """
-    n, total, scale = len(p), table.total, lcm(*(g.denominator for line in gram for g in line))
-    g = [[int(value * scale) for value in line] for line in gram]
+    n, total, (entries, scale) = len(p), table.total, scaled(v for line in gram for v in line)
+    g = [entries[u * n : u * n + n] for u in range(n)]
     columns = [[*table.weights[o :: len(table.weights) // n]] for o in range(table.starts[1])]
     lines = [(floor((total << 96) / sum(map(mul, w, p))), w) for w in columns if any(w)]
     information = [[sum(s * w[u] * w[v] for s, w in lines) for v in range(n)] for u in range(n)]
@@ -3646,13 +3646,12 @@ def at_most_at_all_patterns(
     """Refuse lambda if s'b s > (lambda . s)(p . s) for an s in {1, e^epsilon}^n (Gray code)."""
     n = len(lam)
     require_size(1 << n, n)
-    common = lcm(*(value.denominator for line in b for value in line))
-    both = [lcm(*(value.denominator for value in line)) for line in (lam, p)]
     # In integers: s over the denominator of e^epsilon; b, lambda and p over their own.
     step, below = exp_epsilon.numerator - exp_epsilon.denominator, exp_epsilon.denominator
-    square = [[int(value * common) for value in line] for line in b]
-    paid, mass = ([int(v * d) for v in line] for line, d in zip((lam, p), both, strict=True))
-    left_scale, right_scale = both[0] * both[1], common
+    entries, right_scale = scaled(value for line in b for value in line)
+    square = [entries[i * n : i * n + n] for i in range(n)]
+    (paid, of_lam), (mass, of_p) = scaled(lam), scaled(p)
+    left_scale = of_lam * of_p
     sides = [below * sum(line) for line in square]
     total, pays, weighs = below * sum(sides), below * sum(paid), below * sum(mass)
     sign = [1] * n
@@ -3692,7 +3691,40 @@ def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     groups, edges = listed_neighbours(inputs, starts, counts_, delta > 0)
     pmfs: list[Pmf] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
     costs, (low, high) = vector(losses["costs"], size), exp_epsilon or exp(epsilon)
-    program = Program(pmfs, {}, {}, *rows_of_table(counts_, groups, edges, (low, high), delta))
+
+    def ratios(v: int, u: int) -> dict[Variable, Any]:
+        n, m = counts_[v], counts_[u]
+        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
+
+    def names() -> Iterator[Name]:
+        for g, group in enumerate(groups):
+            yield from (
+                ("privacy", g, i, j)
+                for i, j in product(range(len(group)), repeat=2)
+                if group[i] != group[j]
+            )
+        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
+            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
+            yield from (("privacy", e, d, i) for i in apart)
+            yield "delta", e, d
+
+    def row(name: Name) -> Row:
+        what, first, *others = name
+        if what == "delta" and edges:
+            (d,), e = others, integer(first, 0, len(edges) - 1)
+            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
+            return Row(dict(excess), delta)
+        if what != "privacy":
+            return no_row(name)
+        if not edges:
+            group = groups[integer(first, 0, len(groups) - 1)]
+            i, j = (group[integer(position, 0, len(group) - 1)] for position in others)
+            return Row(ratios(i, j))
+        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
+        i = integer(others[1], 0, len(edges[e][2]) - 1)
+        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
+
+    program = Program(pmfs, {}, {}, names, row)
     for e, edge in enumerate(edges):
         program.boxes |= {("s", e, d, i): (0, 1) for d in (0, 1) for i in range(len(edge[2]))}
     slacks, point = [*program.boxes], program.point
@@ -3766,54 +3798,6 @@ def listed_neighbours(
             if not side or outputs != row_of[side[0]]:
                 raise Malformed("an edge leaves out outputs of an input")
     return [], edges
-
-
-def rows_of_table(
-    counts_: list[int],
-    groups: list[list[int]],
-    edges: list[Edge],
-    exp_epsilon: Between,
-    delta: Number,
-) -> tuple[Callable[[], Iterator[Name]], Callable[[Name], Row]]:
-    """Return the names of a table's privacy rows, and the function that makes a row of a name.
-
-    For groups, of delta = 0, and edges, of delta > 0, see `listed_neighbours`.
-    """
-    low, high = map(Fraction, exp_epsilon)
-
-    def ratios(v: int, u: int) -> dict[Variable, Any]:
-        n, m = counts_[v], counts_[u]
-        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
-
-    def names() -> Iterator[Name]:
-        for g, group in enumerate(groups):
-            yield from (
-                ("privacy", g, i, j)
-                for i, j in product(range(len(group)), repeat=2)
-                if group[i] != group[j]
-            )
-        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
-            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
-            yield from (("privacy", e, d, i) for i in apart)
-            yield "delta", e, d
-
-    def row(name: Name) -> Row:
-        what, first, *others = name
-        if what == "delta" and edges:
-            (d,), e = others, integer(first, 0, len(edges) - 1)
-            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
-            return Row(dict(excess), delta)
-        if what != "privacy":
-            return no_row(name)
-        if not edges:
-            group = groups[integer(first, 0, len(groups) - 1)]
-            i, j = (group[integer(position, 0, len(group) - 1)] for position in others)
-            return Row(ratios(i, j))
-        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
-        i = integer(others[1], 0, len(edges[e][2]) - 1)
-        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
-
-    return names, row
 
 
 # Each takes the setting; the integer weights ("table" of a file; None for the program alone); an

@@ -77,7 +77,7 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
-        "number same_denominator integer integers vector shares_of integer_weights matrix "
+        "number same_denominator integer integers vector scaled shares_of integer_weights matrix "
         "require_size real whole_number word none_or listed tabled is_pmf floats_of voters_prior",
     ),
     "settings": (
@@ -165,9 +165,8 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "table": {
         "table_of": (JUDGE, "-k", "forged or accepted or test_distribution"),
-        "any_table": (JUDGE, "-k", "test_files or test_displayed"),
+        "any_table": (JUDGE, "-k", "test_files or test_displayed or accepted or rows"),
         "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output or lack_an_output"),
-        "rows_of_table": (JUDGE, "-k", "accepted or rows or one_output"),
     },
 }
 """By section of the file, the functions whose mutants are run, and pytest's arguments for each."""

@@ -108,18 +108,8 @@ class Ratio:
         at = rational(r)
         return fraction(fmpq_poly(list(self.over))(at) / fmpq_poly(list(self.under))(at))
 
-    @property
-    def numerator(self) -> str:
-        """The numerator as text, in factors."""
-        return product_text(fmpz_poly(list(self.over)))
-
-    @property
-    def denominator(self) -> str:
-        """The denominator as text, in factors."""
-        return product_text(fmpz_poly(list(self.under)))
-
     def __str__(self) -> str:
-        over, under = self.numerator, self.denominator
+        over, under = (product_text(fmpz_poly(list(side))) for side in (self.over, self.under))
         if self.under == (1,):
             return over
         # Bracket what binds less tightly than the quotient.
