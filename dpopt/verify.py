@@ -941,21 +941,28 @@ def decide(program: Program) -> Verdict:
 # --- several releases of outputs with few values -------------------------------------------------
 
 
-def curve_of(pair: Pair) -> tuple[tuple[int, int], ...]:
+Point = tuple[int, int]
+"""(Q(S), P(S)) of an event S, as integers over a common total."""
+
+
+def curve_of(pair: tuple[Sequence[int], Sequence[int]]) -> tuple[Point, ...]:
     """Return (Q(S), P(S)) of the events S of the first outputs by descending P / Q, if P > 0."""
-    by_ratio = sorted(
-        (zip(*pair, strict=True)), key=lambda both: Fraction(both[0], both[1]) if both[1] else inf
-    )
+    # Different ratios of integers up to 2^bits differ by at least 2^(-2 bits): exact sorting keys.
+    bits = max((weight.bit_length() for side in pair for weight in side), default=0)
+    order = [
+        ((p << 2 * bits) // q if q else 1 << 4 * bits + 1, p, q)
+        for p, q in zip(*pair, strict=True)
+        if p
+    ]
     q_sum = p_sum = 0
-    curve = list[tuple[int, int]]()
-    for p, q in reversed(by_ratio):
-        if p:
-            q_sum, p_sum = q_sum + q, p_sum + p
-            curve.append((q_sum, p_sum))
+    curve = list[Point]()
+    for _, p, q in sorted(order, reverse=True):
+        q_sum, p_sum = q_sum + q, p_sum + p
+        curve.append((q_sum, p_sum))
     return tuple(curve)
 
 
-def under(curve: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]) -> bool:
+def under(curve: tuple[Point, ...], other: tuple[Point, ...]) -> bool:
     """Whether no event of a curve is above another curve, which is level beyond its last event."""
     ends_ = [q for q, _ in other]
     for q, p in curve:
@@ -966,41 +973,49 @@ def under(curve: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]
     return True
 
 
-def deciding(pairs: Iterable[Pair], total: int) -> list[Pair]:
-    """Return pairs of neighbours that decide what several releases spend.
+def hull(points: Iterable[Point]) -> list[Point]:
+    """Return the vertices of the upper concave hull of points, from left to right."""
+    vertices = list[Point]()
+    for x, y in sorted(set(points)):
+        if vertices and vertices[-1][0] == x:
+            vertices.pop()
+        while len(vertices) > 1:
+            (x0, y0), (x1, y1) = vertices[-2:]
+            if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):
+                break
+            vertices.pop()
+        vertices.append((x, y))
+    return vertices
+
+
+def deciding(pairs: Iterable[Pair], total: int, most: int = MOST) -> list[Pair]:
+    """Return pairs of neighbours that decide what several releases spend, in ``most`` steps.
 
     A pair whose curve is nowhere above another's has at every alpha no larger sum of
     max(P - alpha Q, 0), and so a smaller step. With two outputs a step is a convex function of
-    (P_1, Q_1), and vertices of the hull of all pairs are enough.
+    (P_1, Q_1), and vertices of the hull of all pairs, in both orders, are enough.
     """
-    curves, size = dict[tuple[tuple[int, int], ...], Pair](), 0
+    curves, steps = dict[tuple[Point, ...], Pair](), 0
     for pair in pairs:
-        size += len(pair[0])
-        require_size(size, 4)
+        steps += 4 * len(pair[0])
+        if steps > most:
+            raise Malformed(f"a size is beyond {most}")
         curves[curve_of(pair)] = pair
     if all(len(one) == 2 for one, _ in curves.values()):
-        hull, firsts = list[tuple[int, int]](), {c[0]: pair for c, pair in curves.items()}
-        for q, p in sorted({(0, 0), (total, total), *firsts}):
-            while hull and (
-                hull[-1][0] == q or (len(hull) > 1 and not bends(hull[-2], hull[-1], (q, p)))
-            ):
-                hull.pop()
-            hull.append((q, p))
+        firsts = {curve[0]: pair for curve, pair in curves.items()}
+        corners = hull([(0, 0), (total, total), *firsts])
         # Where both worlds are the same, no corner is a pair's.
-        return [firsts[c] for c in hull if c in firsts] or list(curves.values())[:1]
+        return [firsts[c] for c in corners if c in firsts] or list(curves.values())[:1]
     # The largest P(S) - Q(S) first: such pairs dominate most others.
-    ordered = sorted(curves, key=lambda curve: -max(p - q for q, p in curve))
-    kept = list[tuple[tuple[int, int], ...]]()
+    ordered, steps = sorted(curves, key=lambda curve: -max(p - q for q, p in curve)), 0
+    kept = list[tuple[Point, ...]]()
     for curve in ordered:
-        if not any(under(curve, other) for other in kept):
-            kept.append(curve)
-            require_size(len(kept), size)
+        above = next((at for at, other in enumerate(kept, 1) if under(curve, other)), 0)
+        steps += (above or len(kept)) * len(curve)
+        if steps > most:
+            raise Malformed(f"a size is beyond {most}")
+        kept += [] if above else [curve]
     return [curves[curve] for curve in kept]
-
-
-def bends(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
-    """Whether b is above the line from a to c."""
-    return (b[1] - a[1]) * (c[0] - a[0]) > (c[1] - a[1]) * (b[0] - a[0])
 
 
 def decide_releases(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from dpopt.noise.many import CANDIDATES, candidates, certified_delta
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
 from dpopt.noise.table import NoiseTable, added, decided, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.dominating import DominatingPair, likelihood_tests
+from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import least_float
 from dpopt.privacy.least import Least
 from dpopt.privacy.release import Source
@@ -392,12 +392,9 @@ class Noise(Setting):
                 f"dominating pair is made of at most {_PAIRS:,} pairs of probabilities."
             )
         scale = table.exact.total
-        points = (
-            point
-            for shift in range(1, self.sensitivity + 1)
-            for point in likelihood_tests(*shifted(table, shift), scale.bit_length())
-        )
-        return DominatingPair.of_points(points, scale)
+        shifts = range(1, self.sensitivity + 1)
+        curves = (verify.curve_of(shifted(table, shift)) for shift in shifts)
+        return DominatingPair.of_points(chain.from_iterable(curves), scale)
 
     def spent(self, table: NoiseTable, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for a delta, or the least delta for an epsilon."""

@@ -19,19 +19,17 @@ each divergence is convex in alpha, and so is their pointwise maximum.)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._numbers import float_up
 from dpopt._types import brief
 from dpopt.privacy.exponential import exp_lower, log_near, log_upper
-
-Point = tuple[int, int]
-"""(Q(S), P(S)) of an event, as integers over a common scale."""
+from dpopt.verify import Point
 
 # Steps of the grid of losses: about this wide, at least so many up to the largest loss, at most.
 _INTERVAL, _FEWEST, _MOST_STEPS = 1e-4, 2000, 20_000
@@ -62,8 +60,8 @@ class DominatingPair:
             vertices.append(point)
             # Reduced from time to time, so that memory does not grow with the points.
             if len(vertices) >= 200_000:
-                vertices = hull(vertices)
-        corners = hull(vertices)
+                vertices = verify.hull(vertices)
+        corners = verify.hull(vertices)
         # The hull starts at (0, a_0): a_0 is the mass of an outcome that is impossible under Q.
         steps = [(0, 0), *corners] if corners[0] != (0, 0) else corners
         upper = tuple(after[1] - before[1] for before, after in pairwise(steps))
@@ -144,35 +142,3 @@ def _split(
 
 def _exp(exponent: float) -> Fraction:
     return exp_lower(exponent, 160 + max(0, math.ceil(-1.5 * exponent)))
-
-
-def hull(points: Iterable[Point]) -> list[Point]:
-    """Return the upper concave hull from left to right, in integers."""
-    vertices: list[Point] = []
-    for b, a in sorted(set(points)):
-        if vertices and vertices[-1][0] == b:
-            vertices.pop()
-        while len(vertices) > 1:
-            (b0, a0), (b1, a1) = vertices[-2:]
-            if (a1 - a0) * (b - b0) > (a - a0) * (b1 - b0):
-                break
-            vertices.pop()
-        vertices.append((b, a))
-    return vertices
-
-
-def likelihood_tests(row: Sequence[int], other: Sequence[int], bits: int) -> Iterator[Point]:
-    """Yield (Q(S), P(S)) of the likelihood ratio tests: S the first outcomes by descending P / Q.
-
-    ``row`` and ``other`` are the numerators of P and of Q, all at most 2^bits.
-    """
-    # Different ratios of integers up to 2^bits differ by at least 2^(-2 bits): exact sorting keys.
-    order = sorted(
-        ((1 << 4 * bits + 1) if q == 0 else (p << 2 * bits) // q, p, q)
-        for p, q in zip(row, other, strict=True)
-        if p
-    )
-    a = b = 0
-    for _, p, q in reversed(order):
-        a, b = a + p, b + q
-        yield b, a

@@ -10,18 +10,18 @@ delta for an epsilon is the largest sum_y max(0, P(y) - r Q(y)).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_down, float_up
 from dpopt._types import Vector
-from dpopt.privacy.dominating import DominatingPair, Point, likelihood_tests
+from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.privacy.least import Least, least_of_ratio
 from dpopt.table.table import Table
@@ -203,7 +203,7 @@ def dominating_pair(table: Table) -> DominatingPair:
 
     Outputs with the same two variables for a pair of neighbours count as one outcome.
     """
-    edges, bits = DirectedEdges(table), table.total.bit_length()
+    edges = DirectedEdges(table)
     events = 2 * len(table.inputs.edges.first)
     if events > _MOST_EVENTS:
         raise ParameterError(
@@ -211,8 +211,5 @@ def dominating_pair(table: Table) -> DominatingPair:
             f"most {_MOST_EVENTS:.0e}."
         )
 
-    def points() -> Iterator[Point]:
-        for edge in range(edges.count):
-            yield from likelihood_tests(*edges.rows(edge), bits)
-
-    return DominatingPair.of_points(points(), table.total)
+    curves = (verify.curve_of(edges.rows(edge)) for edge in range(edges.count))
+    return DominatingPair.of_points(chain.from_iterable(curves), table.total)
