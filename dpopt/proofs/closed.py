@@ -31,12 +31,14 @@ from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
-from dpopt.proofs.exact import Setting, displayed, exact_optimum, plain_setting, written
+from dpopt.proofs.exact import displayed, exact_optimum, plain_setting, written
 from dpopt.proofs.roots import Root, product_text, roots_above_one
 from dpopt.proofs.simplex import Exact, Vertex, fraction, rational
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dpopt.shape import Setting
 
 
 # Limits of size: variables, rows, pieces; and values of r that are tried in a gap.

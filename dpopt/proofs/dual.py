@@ -282,8 +282,8 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     for share in (1e-9, 1e-6, 1e-3) if names is None else [None]:
         rows = list(names or []) if share is None else tight_rows(program, share)
         try:
-            for better in _improving(Written(program, tuple(rows)), best):
-                best = better
+            for found in _bounds(Written(program, tuple(rows))):
+                best = found if best is None or found.gap < best.gap else best
         except SolverError as error:
             failed = error
         if best is not None and best.gap <= _FAR * abs(best.value):
@@ -293,8 +293,8 @@ def proved(program: verify.Program, names: Sequence[verify.Name] | None = None) 
     return best
 
 
-def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality]:
-    """Yield bounds over some rows, each tighter than the one before."""
+def _bounds(written: Written) -> Iterator[Optimality]:
+    """Yield bounds over some rows, none looser than the one before."""
     program = written.program
     value, width = Fraction(program.value), Fraction(1)
     # Bounds are rounded outward to 2^-200: short, and true for other enclosures, too. Of the
@@ -310,13 +310,9 @@ def _improving(written: Written, best: Optimality | None) -> Iterator[Optimality
         limit = Fraction(outward(Fraction(verify.bound(program, multipliers)) * unit), unit)
         candidate = Optimality(value, limit, tuple(multipliers), program.maximise)
         current = candidate if current is None or candidate.gap < current.gap else current
-        if current.gap <= _ENOUGH * abs(value):
-            break
-        if best is None or current.gap < best.gap:
-            yield (best := current)
+        yield current
         # If the bound stays, the remaining gap is the design's own suboptimality.
-        if last is not None and width <= last.gap <= current.gap + _STAYS * last.gap:
+        stays = last is not None and width <= last.gap <= current.gap + _STAYS * last.gap
+        if stays or current.gap <= _ENOUGH * abs(value):
             return
         width = max(current.gap, width * _FINER)
-    if current is not None and (best is None or current.gap < best.gap):
-        yield current

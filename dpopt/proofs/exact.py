@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import islice
 from numbers import Rational
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 from dpopt import verify
 from dpopt._errors import ParameterError, SolverError
@@ -20,17 +20,10 @@ from dpopt.proofs.dual import Written
 from dpopt.proofs.simplex import Exact, fraction
 from dpopt.provenance import versions
 
+if TYPE_CHECKING:
+    from dpopt.shape import Setting
+
 _MOST_ROWS, _MOST_COLUMNS = 20_000, 2_000
-
-
-class Setting(Protocol):
-    """A setting: the argument of `dpopt.design`."""
-
-    kind: ClassVar[str]
-
-    def to_dict(self) -> Json:
-        """Return the parameters as plain values."""
-        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +37,6 @@ class ExactOptimum:
         value: the optimum.
         point: an optimal solution, by variable of the program of `dpopt.verify`, without zeros.
         multipliers: by row; the bound that they prove is ``value``.
-        basis: names of the tight rows, without the distributions.
         provenance: versions of the software that computed it.
     """
 
@@ -54,7 +46,6 @@ class ExactOptimum:
     value: Fraction
     point: Mapping[verify.Variable, Fraction]
     multipliers: Mapping[verify.Name, Fraction]
-    basis: tuple[verify.Name, ...]
     provenance: Mapping[str, str] = field(default_factory=versions)
 
     def __repr__(self) -> str:
@@ -113,9 +104,8 @@ def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> E
     vertex = Exact.of(rows).optimum()
     point = {v: fraction(x) for v, x in zip(rows.variables, vertex.point, strict=True) if x}
     # Rows of the vertex are numbered distributions first.
-    tight = [i - len(program.pmfs) for i in vertex.basis.tight if i >= len(program.pmfs)]
-    prices = {rows.names[i]: vertex.multipliers[i + len(program.pmfs)] for i in tight}
-    multipliers = {name: fraction(y) for name, y in prices.items() if y}
+    prices = {i - len(program.pmfs): y for i, y in vertex.multipliers.items() if y}
+    multipliers = {rows.names[i]: fraction(y) for i, y in prices.items() if i >= 0}
     program.point = dict(point)
     try:
         program.private = None
@@ -126,7 +116,7 @@ def exact_optimum(setting: Setting, ratio: Rational | int = Fraction(5, 2)) -> E
     value = Fraction(program.value)
     if bound != value:
         raise SolverError("the multipliers found do not prove the optimum.", "numerical")
-    return ExactOptimum(kind, plain, exact, value, point, multipliers, tuple(prices))
+    return ExactOptimum(kind, plain, exact, value, point, multipliers)
 
 
 def plain_setting(setting: Setting) -> tuple[str, Json]:
