@@ -2220,11 +2220,8 @@ class Ballots:
         if stored:
             counts_ = [n for copies in self.copies for n in copies.values()]
             self.table = table_of(stored, list(map(len, self.copies)), counts_)
-            rows = pairwise(self.table.starts)
-            listed = [self.table.weights[start:end] for start, end in rows]
-            self.weights = [
-                dict(zip(m, row, strict=True)) for m, row in zip(self.copies, listed, strict=True)
-            ]
+            units = iter(self.table.weights)
+            self.weights = [{c: next(units) for c in copies} for copies in self.copies]
         self.total = self.table.total if self.table else 0
 
     def at(self, votes: Iterable[int]) -> int:

@@ -96,14 +96,10 @@ class Ratio:
         common = over.gcd(under)
         over, under = over // common, under // common
         # (over.p / over.q) / (under.p / under.q), in integers without a common factor.
-        top = over.numer() * under.denom()
-        bottom = under.numer() * over.denom()
-        shared = math.gcd(int(top.content()), int(bottom.content()))
-        sign = -1 if bottom.leading_coefficient() < 0 else 1
-        return cls(
-            tuple(int(a) // shared * sign for a in top.coeffs()),
-            tuple(int(a) // shared * sign for a in bottom.coeffs()),
-        )
+        sides = over.numer() * under.denom(), under.numer() * over.denom()
+        shared = math.gcd(*(int(side.content()) for side in sides))
+        shared = -shared if sides[1].leading_coefficient() < 0 else shared
+        return cls(*(tuple(int(a) // shared for a in side.coeffs()) for side in sides))
 
     def __call__(self, r: Fraction) -> Fraction:
         """Return the value at a rational r, exactly."""

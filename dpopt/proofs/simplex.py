@@ -80,12 +80,12 @@ class Exact:
         """Return the square matrix of tight rows over basic columns."""
         size = len(basis.columns)
         position_of = {column: position for position, column in enumerate(basis.columns)}
-        entries = [fmpq(0)] * (size * size)
+        matrix = fmpq_mat(size, size)
         for i, row in enumerate(basis.tight):
             for column, a in self.rows[row][0].items():
                 if column in position_of:
-                    entries[i * size + position_of[column]] = a
-        return fmpq_mat(size, size, entries)
+                    matrix[i, position_of[column]] = a
+        return matrix
 
     def slacks(
         self, point: Sequence[fmpq], columns: Iterable[int], tight: Container[int] = ()
