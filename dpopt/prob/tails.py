@@ -27,21 +27,21 @@ _BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
 
 def hypergeometric_tails(
     records: int,
-    lost: int,
+    lost: IntVector,
     held: IntVector,
     alpha: float,
     beta: tuple[float, float],
     share: Share = "all",
 ) -> tuple[IntVector, Vector]:
-    """Return k* and sum_{k <= k*} h(k)/h(k*) w(k) (alpha a(k) - beta b(k)) for each G in ``held``.
+    """Return k* and sum_{k <= k*} h(k)/h(k*) w(k) (alpha a(k) - beta b(k)) for each L and G.
 
     h is the pmf of Hypergeometric(n + 1, G, L + 1), a(k) = G (L + 1 - k), b(k) = (n + 1 - G) k, and
     k* is the largest k with alpha a > beta b; if it is below the support of h, the sum is 0.
 
     Args:
         records: n.
-        lost: L, from 0 to n - 1.
-        held: the values of G, from 1 to n.
+        lost: the values of L, from 0 to n - 1.
+        held: as many values of G, from 1 to n.
         alpha: above 0.
         beta: a double-double number, at least alpha.
         share: "all" for w = 1, "a" for w = a/(a + b), "b" for w = b/(a + b).
@@ -51,20 +51,26 @@ def hypergeometric_tails(
     """
     last, sums = np.empty(len(held), dtype=np.int64), np.zeros(len(held))
     for start in range(0, len(held), _BLOCK):
-        ones = held[start : start + _BLOCK].astype(np.float64)
+        ones, gone = (v[start : start + _BLOCK].astype(np.float64) for v in (held, lost))
         zeros = records + 1.0 - ones
-        anchor, above = last_above(ones, zeros, np.full(len(ones), float(lost)), alpha, beta)
+        anchor, above = last_above(ones, zeros, gone, alpha, beta)
         last[start : start + _BLOCK] = anchor
-        supported = np.flatnonzero(anchor >= lost + ones - records)
-        ones, zeros, top, above = (v[supported] for v in (ones, zeros, anchor, above))
+        supported = np.flatnonzero(anchor >= gone + ones - records)
+        gone, ones, zeros, top, above = (v[supported] for v in (gone, ones, zeros, anchor, above))
         slope = alpha * ones + beta[0] * zeros
-        terms = _hypergeometric(lost, ones, zeros, top, above, slope, share)
+        terms = _hypergeometric(gone, ones, zeros, top, above, slope, share)
         sums[start + supported] = _sums(len(supported), *terms)
     return last, sums
 
 
 def _hypergeometric(
-    lost: int, ones: Vector, zeros: Vector, top: Vector, above: Vector, slope: Vector, share: Share
+    lost: Vector,
+    ones: Vector,
+    zeros: Vector,
+    top: Vector,
+    above: Vector,
+    slope: Vector,
+    share: Share,
 ) -> tuple[Terms, Terms]:
     """Return functions of i for h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) at k = k* - i.
 
@@ -158,3 +164,28 @@ def excess(
     minus, minus_low = logarithms.two_product(np.full_like(b, beta[0]), b)
     high, low = logarithms.two_sum(plus, -minus)
     return high + (low + ((plus_low + alpha * a_low) - (minus_low + beta[0] * b_low + beta[1] * b)))
+
+
+def log_hypergeometric(
+    records: int,
+    held: int | IntVector,
+    drawn: int | IntVector,
+    counts: IntVector,
+    log_factor: Vector | None = None,
+    factorials: Callable[[IntVector], logarithms.Pair] = logarithms.log_factorial,
+) -> Vector:
+    """Return ln C(G, k) C(n - G, T - k) / C(n, T), rounded once, for possible ``counts`` k.
+
+    It is the pmf of k of the G records ``held`` among T of n drawn; G and T may differ for each k.
+    ``log_factor`` is added before rounding; ``factorials`` returns ln N! as `log_factorial` does.
+    """
+    ones, sampled = (np.atleast_1d(np.asarray(number, dtype=np.int64)) for number in (held, drawn))
+    others = records - ones
+    numerators = (ones, others, sampled, records - sampled)
+    denominators = (np.array([records]), counts, ones - counts, sampled - counts)
+    denominators = (*denominators, others - sampled + counts)
+    pairs = [factorials(value) for value in numerators]
+    pairs += [logarithms.negative(factorials(value)) for value in denominators]
+    if log_factor is not None:
+        pairs.insert(0, (log_factor, np.zeros_like(log_factor)))
+    return logarithms.total(pairs)

@@ -15,8 +15,7 @@ numerator a - e^epsilon b is linear in K: nothing cancels.
 number T' of drawn records from this pool of n' = H_a + H_b records, and the draws outside it, have
 the same pmf for both; given T', the draws from the pool are the binary mechanism that draws T' of
 n'. `pooled_log_divergence` averages over T': one table over n' and H_a serves any number of
-categories. For one database only the two rarest categories matter, and `few_log_divergences` takes
-one operation for each T'.
+categories. For one database only the two rarest categories matter.
 
 Logarithms are rounded once: the relative error of a delta is below 1e-12 plus half a unit in the
 last place of its logarithm, 7e-12 for a delta of e^(-100000).
@@ -30,7 +29,7 @@ import numpy as np
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Matrix, Vector
-from dpopt.prob import draws, logarithms, tails
+from dpopt.prob import logarithms, tails
 from dpopt.prob.histograms import histograms
 from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
@@ -79,31 +78,15 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
     rarest = min(count for count in rising if count > 0)
     first, second = (rarest, 0) if rising[0] == 0 else rising[:2]
     ones = {first - 1, second} | ({second - 1, first} if second > 0 else set())
-    logs = few_log_divergences(mechanism, epsilon, first + second, np.array(sorted(ones)))
+    numbers = len(_range(mechanism, first + second))
+    # Numbers of records that are drawn from the pool: time fixes them.
+    if numbers > 10**8:
+        raise ParameterError(
+            f"histogram has {first + second:,} records in its two rarest categories, of which "
+            f"{numbers:,} different numbers can be drawn; at most 100,000,000 are summed over."
+        )
+    logs = pooled_log_divergence(mechanism, epsilon, first + second, np.array(sorted(ones)))
     return np.array([float(logs.max())])
-
-
-def few_log_divergences(
-    mechanism: SamplingHistogram, epsilon: float, pool: int, ones: IntVector
-) -> Vector:
-    """Return `pooled_log_divergence` for few ``ones``, by a faster method.
-
-    `draws.average` takes time proportional to the standard deviation of T' plus the terms of one
-    tail sum, about sqrt(n) at most.
-    """
-    n, drawn = mechanism.records, mechanism.drawn
-    if pool == n:
-        return log_divergence(mechanism, epsilon, ones)
-    factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
-
-    def divergence(one: int) -> float:
-        def stick(count: int) -> float:
-            binary = SamplingHistogram(pool, count, 2)
-            return float(log_divergence(binary, epsilon, np.array([one]))[0])
-
-        return min(draws.average(draws.Pool(n, drawn, pool, one + 1, factor), stick), 0.0)
-
-    return np.array([divergence(one) for one in ones.tolist()])
 
 
 def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
@@ -119,17 +102,18 @@ def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector
 
 def log_tails(
     records: int,
-    lost: int,
+    lost: int | IntVector,
     held: IntVector,
     alpha: float,
     beta: tuple[float, float],
     share: Share = "all",
 ) -> Vector:
-    """Return ln(C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k))) for each G in ``held``.
+    """Return ln(C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k))) for each L and G.
 
     h, a, b and C are those of the module's docstring; w = 1, a/(a + b) or b/(a + b) for ``share``
     "all", "a" or "b"; arguments are those of `dpopt.prob.tails.hypergeometric_tails`.
     """
+    lost = np.broadcast_to(lost, held.shape)
     last, sums = tails.hypergeometric_tails(records, lost, held, alpha, beta, share)
     result = np.full(len(held), -np.inf)
     # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
@@ -139,11 +123,11 @@ def log_tails(
     factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
     for start in range(0, len(positive), _BLOCK):
         block = positive[start : start + _BLOCK]
-        ones = held[block]
+        ones, gone = held[block], lost[block] + 1
         # C = (n + 1) / ((L + 1) G (n + 1 - G)).
-        scale = (records + 1) / (lost + 1) * sums[block] / ones / (records + 1 - ones)
-        result[block] = draws.log_hypergeometric(
-            records + 1, ones, lost + 1, last[block], np.log(scale), factorials
+        scale = (records + 1) / gone * sums[block] / ones / (records + 1 - ones)
+        result[block] = tails.log_hypergeometric(
+            records + 1, ones, gone, last[block], np.log(scale), factorials
         )
     return result
 
@@ -184,14 +168,18 @@ def pooled_log_divergence(
     the time) and 1 (it always is); the average is 0 + 2/6 + 1/6 = 1/2, the probability that the
     differing record is drawn.
     """
-    possible = _range(mechanism, pool)
+    possible, sums = _range(mechanism, pool), list[Vector]()
+    factor = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
+    step = max(1, _BLOCK // ones.size)
     # The possible T' above 0; at 0 the divergence is 0.
-    drawn = range(max(possible.start, 1), possible.stop)
-    logs = draws.log_hypergeometric(mechanism.records, pool, mechanism.drawn, np.array(drawn, int))
-    # Axes: T', ones.
-    rows = [log_divergence(SamplingHistogram(pool, t, 2), epsilon, ones) for t in drawn]
-    terms = logs[:, None] + np.reshape(rows, (len(drawn), ones.size))
-    return np.minimum(logarithms.log_sum(terms), 0.0)
+    for start in range(max(possible.start, 1), possible.stop, step):
+        # Axes: T', ones.
+        drawn = np.arange(start, min(start + step, possible.stop))
+        lost, held = np.broadcast_arrays(pool - drawn[:, None], ones + 1)
+        logs = log_tails(pool, lost.ravel(), held.ravel(), 1.0, factor).reshape(lost.shape)
+        chances = tails.log_hypergeometric(mechanism.records, pool, mechanism.drawn, drawn)
+        sums.append(logarithms.log_sum(chances[:, None] + logs))
+    return np.minimum(logarithms.log_sum(np.array(sums)), 0.0)
 
 
 def _range(mechanism: SamplingHistogram, pool: int) -> range:

@@ -199,6 +199,47 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
     assert found == pytest.approx(exact, rel=0, abs=RELATIVE)
 
 
+@pytest.mark.sample(1)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "drawn", "size", "held", "epsilon"),
+    [
+        (1200, 600, 800, 350, 0.0), (1200, 600, 800, 350, 0.4), (3000, 2900, 2500, 2400, 1.0),
+        (5000, 100, 4000, 30, 0.02), (5000, 4990, 1000, 400, 0.0), (1400, 700, 1399, 700, 2.0),
+    ],
+)  # fmt: skip
+def test_moderate_sizes_against_mpmath(
+    n: int, drawn: int, size: int, held: int, epsilon: float
+) -> None:
+    """Every T' and every count, summed with 40 digits from the two distributions of the counts."""
+    with mp.workdps(40):
+        ratio, zeros = mp.exp(mpf(epsilon)), size - held
+        total, least = mpf(0), max(0, drawn - (n - size))
+        mass = mp.binomial(size, least) * mp.binomial(n - size, drawn - least)
+        mass /= mp.binomial(n, drawn)
+        for count in range(least, min(drawn, size) + 1):
+            total += mass * tail_of_counts(size, held, zeros, count, ratio)
+            mass = mass * (size - count) * (drawn - count)
+            mass /= (count + 1) * (n - size - drawn + count + 1)
+        exact = float(mp.log(total))
+    mechanism, ones = SamplingHistogram(n, drawn, 3), np.array([held - 1])
+    found = sampling.pooled_log_divergence(mechanism, epsilon, size, ones)
+    assert found[0] == pytest.approx(exact, rel=0, abs=2e-12)
+
+
+def tail_of_counts(size: int, held: int, zeros: int, drawn: int, ratio: mpf) -> mpf:
+    """Sum P - e^epsilon Q from the largest count down, while it is above 0 and counts."""
+    total, top = mpf(0), min(drawn, held)
+    p = mp.binomial(held, top) * mp.binomial(zeros, drawn - top) / mp.binomial(size, drawn)
+    for k in range(top, max(0, drawn - zeros) - 1, -1):
+        term = p * (1 - ratio * (held - k) * (zeros + 1) / (held * (zeros + 1 - drawn + k)))
+        if term <= 0 or (total > 0 and term < total * mpf(10) ** -30):
+            break
+        total += term
+        p = p * k * (zeros - drawn + k) / ((held - k + 1) * (drawn - k + 1))
+    return total
+
+
 def test_drawing_more_tells_more() -> None:
     ones = np.arange(30)
     rows = [pmfs.log_divergence(30, drawn, 0.4, ones) for drawn in range(1, 31)]
@@ -212,6 +253,8 @@ def test_bad_arguments_are_refused() -> None:
             log_profile(n, drawn, 3, 1.0)
     with pytest.raises(ParameterError, match="outputs"):
         log_profile(9, 10**6, 3, 1.0, (2, 3, 4), again=True)
+    with pytest.raises(ParameterError, match="two rarest"):
+        log_profile(9 * 10**8, 4 * 10**8, 3, 1.0, (3 * 10**8,) * 3)
 
 
 def test_too_many_compositions_are_refused_before_the_profile(
