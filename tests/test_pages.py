@@ -253,7 +253,7 @@ MODULES = sorted(
     if ">>> " in path.read_text(encoding="utf-8")
 )
 SHOWN = [
-    *(dpopt.Majority, majority.assess, majority.subsampling),
+    *(dpopt.Majority, majority.assess),
     *(dpopt.RevealOrObscure, dpopt.BestSampler, dpopt.SmoothFloor, roo.tally),
     *(dpopt.PublicPrior, dpopt.Multiclass, dpopt.Plurality, public_prior.mollify),
     *(lp.solve, lp.Problem, dpopt.certify, privacy.general_composition),

@@ -3,7 +3,6 @@
 Jiang, Zhang, Joshi, "Optimized Tradeoffs for Private Prediction with Majority Ensembling".
 """
 
-from dpopt.majority.baselines import constant, double_subsampling, subsampling
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Regret,
@@ -40,14 +39,11 @@ __all__ = [
     "Weights",
     "WorstCase",
     "assess",
-    "constant",
-    "double_subsampling",
     "expected_error",
     "expected_error_weights",
     "gamma_problem",
     "parse_prior",
     "reduced_size",
     "sampled_error",
-    "subsampling",
     "surrogate_weights",
 ]

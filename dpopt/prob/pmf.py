@@ -1,4 +1,4 @@
-"""Pmfs of counts: binomial, hypergeometric, and Poisson-binomial in batches.
+"""Pmfs of counts: binomial, and Poisson-binomial in batches.
 
 All are products and sums of positive terms, so that every probability has a small *relative* error
 (about as many units in the last place as there are trials).
@@ -15,8 +15,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
 
-# Most entries of a pmf, 8 GB; and the largest population, below 2^53, where floats are exact.
-_MOST, _LARGEST = 10**9, 10**15
+# Most entries of a pmf, 8 GB.
+_MOST = 10**9
 
 
 def binomial_pmf(trials: int, p: float) -> Vector:
@@ -38,31 +38,6 @@ def binomial_pmf(trials: int, p: float) -> Vector:
     k = np.arange(n)
     mode = min(n, int((n + 1) * p))
     return from_ratios((n - k) / (k + 1) * (p / (1 - p)), mode)
-
-
-def hypergeometric_pmf(population: int, successes: int, draws: int) -> Vector:
-    """Return the pmf at 0..n of the number of successes among n draws without replacement.
-
-    Pr[k] = C(s, k) C(N - s, n - k) / C(N, n) with N = population, s = successes, n = draws.
-
-    Args:
-        population: N >= 0.
-        successes: s in [0, N].
-        draws: n in [0, N].
-
-    Raises:
-        ParameterError: if an argument is out of range.
-    """
-    total = _checks.integer("population", population, 0, _LARGEST)
-    s = _checks.integer("successes", successes, 0, total)
-    n = _checks.integer("draws", draws, 0, min(total, _MOST))
-    first, last = max(0, n - (total - s)), min(s, n)
-    k = np.arange(first, last)
-    ratios = (s - k) / (k + 1) * ((n - k) / (total - s - n + k + 1))
-    mode = int((n + 1) * (s + 1) / (total + 2))
-    pmf = np.zeros(n + 1)
-    pmf[first : last + 1] = from_ratios(ratios, min(max(mode, first), last) - first)
-    return pmf
 
 
 def from_ratios(ratios: Vector, mode: int) -> Vector:

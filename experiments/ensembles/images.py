@@ -24,7 +24,7 @@ from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
-from experiments.majority import noisy_max
+from experiments.majority import baselines, noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import STRICT, Rising, Some
 from experiments.registry import Cell, Outcome, Table, experiment, track
@@ -112,9 +112,9 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
         "least-regret": lambda: dpopt.design(replace(setting, objective="least-regret")),
         "surrogate": lambda: dpopt.design(replace(setting, objective="surrogate")),
         "subsampling": lambda: majority.assess(
-            setting, majority.subsampling(k, allowance), repair=True
+            setting, baselines.subsampling(k, allowance), repair=True
         ),
-        "constant": lambda: majority.assess(setting, majority.constant(setting), repair=True),
+        "constant": lambda: majority.assess(setting, baselines.constant(setting), repair=True),
     }
     ones = np.arange(k + 1)
     signs = np.where(2 * ones > k, 1.0, -1.0)

@@ -16,6 +16,7 @@ from dpopt import majority
 from dpopt.privacy import Guarantee, general_composition
 from dpopt.prob import poisson_binomial_pmf
 from experiments import drawing
+from experiments.majority import baselines
 from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR, harmonic, printed_constant
@@ -113,7 +114,7 @@ def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
 def _subsampling_at_one(config: Config) -> Iterator[tuple[str, float, float]]:
     for k in track(config.at_one):
         best = _private(dpopt.design(dpopt.Majority(k, config.epsilon, 1, prior=PAPER_PRIOR)))
-        sub = majority.assess(best.setting, majority.subsampling(k, 1), repair=True)
+        sub = majority.assess(best.setting, baselines.subsampling(k, 1), repair=True)
         yield f"K = {k}, m = 1, p ~ U[0, 1]^K", sub.expected_error, best.expected_error
 
 
@@ -135,26 +136,26 @@ def _double(config: Config) -> Iterator[tuple[str, float, float]]:
     for k in track(config.doubled):
         for m in range(1, (k + 1) // 2):
             setting = dpopt.Majority(k, config.epsilon, m)
-            check = check_full(setting, majority.double_subsampling(k, m))
+            check = check_full(setting, baselines.double_subsampling(k, m))
             yield f"K = {k}, m = {m}, unequal p", m * config.epsilon, check.epsilon
 
 
 def _sampled(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in _settings(config, _SAMPLED):
         k, size = setting.voters, round(setting.allowance)
-        check = check_full(setting, majority.subsampling(k, size))
+        check = check_full(setting, baselines.subsampling(k, size))
         yield f"{size} of K = {k}", setting.guarantee.epsilon, check.epsilon
 
 
 def _constants(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in _settings(config, _CONSTANTS):
         largest = _private(majority.assess(setting, np.ones(setting.voters + 1), repair=True))
-        printed = [float(majority.constant(setting)[0])]
+        printed = [float(baselines.constant(setting)[0])]
         for slack in _SLACKS:
             whole = general_composition(Guarantee(setting.epsilon), setting.voters, slack)
             tau = whole.epsilon / setting.epsilon
             if tau >= setting.allowance:
-                printed.append(float(majority.constant(setting, tau, whole.delta)[0]))
+                printed.append(float(baselines.constant(setting, tau, whole.delta)[0]))
         where = f"K = {setting.voters}, m = {setting.allowance:g}"
         yield where, max(printed), float(largest.gamma[0])
 

@@ -15,6 +15,7 @@ import dpopt
 from dpopt import NotPrivateError, majority
 from dpopt.majority.objectives import margins_at
 from experiments import drawing, style
+from experiments.majority import baselines
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import (
     CURVES,
@@ -383,11 +384,11 @@ def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
     if curve in ("mean", "surrogate"):
         return dpopt.design(replace(setting, objective=curve))
     if curve == "subsampling":
-        gamma = majority.subsampling(config.voters, target.sample)
+        gamma = baselines.subsampling(config.voters, target.sample)
     elif curve == "double":
-        gamma = majority.double_subsampling(config.voters, target.sample)
+        gamma = baselines.double_subsampling(config.voters, target.sample)
     else:
-        gamma = majority.constant(setting, target.tau, target.lam)
+        gamma = baselines.constant(setting, target.tau, target.lam)
     return majority.assess(setting, gamma, repair=True)
 
 

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
+from experiments.majority import baselines
 from experiments.majority.figures import draw_groups, draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.voters import pmf_words
@@ -109,10 +110,10 @@ def run(config: Config) -> Outcome:
 
 def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None) -> dpopt.Design:
     if curve == SUBSAMPLING:
-        gamma = majority.subsampling(setting.voters, sample)
+        gamma = baselines.subsampling(setting.voters, sample)
         return majority.assess(setting, gamma, repair=True)
     if curve == RESPONSE:
-        return majority.assess(setting, majority.constant(setting), repair=True)
+        return majority.assess(setting, baselines.constant(setting), repair=True)
     if prior is None:
         return dpopt.design(replace(setting, objective="worst-case"))
     if curve.startswith(_PAPER):

@@ -22,6 +22,7 @@ from dpopt import (
     majority,
     smoothed,
 )
+from experiments.majority import baselines
 
 Numbers = dict[str, Any]
 Maker = Callable[..., Any]
@@ -118,7 +119,7 @@ noise = partial(made, dpopt.Noise)
 def constant(k: int, epsilon: float, m: int) -> Any:
     """The noise function of subsampling, brought to integers and assessed."""
     setting = dpopt.Majority(k, epsilon, m)
-    return majority.assess(setting, majority.subsampling(k, m))
+    return majority.assess(setting, baselines.subsampling(k, m))
 
 
 def largest_prior(n: int, objective: str, epsilon: float = 1.0) -> Numbers:

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
+from experiments.majority import baselines
 
 
 class Listed:
@@ -107,7 +108,7 @@ def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     """Each is a row that every private noise function keeps, such as subsampling's."""
     setting = dpopt.Majority(301, 0.1, 20)
     rows = majority.CornerOracle(setting).spread()
-    private = np.asarray(majority.subsampling(301, 20))[151:]
+    private = np.asarray(baselines.subsampling(301, 20))[151:]
     assert rows.count > 50
     assert np.max(rows.matrix @ private - rows.upper) <= 1e-9
     # With them or without, the optimum is the same.

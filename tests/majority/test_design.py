@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import dpopt
 from dpopt import Guarantee, Majority, ParameterError, SolverError, Status, majority, solve, verify
 from dpopt.majority import UniformPrior
+from experiments.majority import baselines
 
 
 @pytest.mark.parametrize(
@@ -30,10 +31,10 @@ def test_reference_errors_under_the_uniform_prior(
     found = {
         surrogate: dpopt.design(replace(setting, objective="surrogate")).expected_error,
         ours: dpopt.design(setting).expected_error,
-        double: majority.assess(setting, majority.double_subsampling(k, m)).expected_error,
+        double: majority.assess(setting, baselines.double_subsampling(k, m)).expected_error,
     }
     if sub is not None:
-        found[sub] = majority.assess(setting, majority.subsampling(k, m)).expected_error
+        found[sub] = majority.assess(setting, baselines.subsampling(k, m)).expected_error
     for known, value in found.items():
         assert value == pytest.approx(known, rel=0.03)
 

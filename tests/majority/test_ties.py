@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from dpopt import Majority, NotPrivateError, majority, verify
+from experiments.majority import baselines
 from tests.majority.brute import ONE, at_the_limit, judged, table
 
 TIES = {
-    "double subsampling": (Majority(11, 0.1, 3), majority.double_subsampling(11, 3)),
-    "a voter of three": (Majority(3, 0.1, 1), majority.subsampling(3, 1)),
-    "a voter of eleven": (Majority(11, 0.5, 1), majority.subsampling(11, 1)),
+    "double subsampling": (Majority(11, 0.1, 3), baselines.double_subsampling(11, 3)),
+    "a voter of three": (Majority(3, 0.1, 1), baselines.subsampling(3, 1)),
+    "a voter of eleven": (Majority(11, 0.5, 1), baselines.subsampling(11, 1)),
     "lemma 3.2": (Majority(3, 1.0, 1), np.array([1 / 3, 1.0, 1.0, 1 / 3])),
-    "m epsilon rounded": (Majority(21, 0.1, 10), majority.double_subsampling(21, 10)),
+    "m epsilon rounded": (Majority(21, 0.1, 10), baselines.double_subsampling(21, 10)),
 }
 
 
@@ -49,7 +50,7 @@ def test_more_than_a_tie_is_not(name: str) -> None:
 
 @pytest.mark.parametrize("k", [5, 9, 13])
 def test_what_rounding_to_doubles_explains_is_not_proved(k: int) -> None:
-    setting, gamma = Majority(k, 0.1, 1), majority.subsampling(k, 1)
+    setting, gamma = Majority(k, 0.1, 1), baselines.subsampling(k, 1)
     # In fractions it is the tie itself: gamma(l) = (2 l - K) / K, with all voters at b or c.
     assert gamma[k // 2 + 1 :] == pytest.approx([(2 * i - k) / k for i in range(k // 2 + 1, k + 1)])
     found = majority.assess(setting, gamma)

@@ -12,19 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt.prob import binomial_pmf, hypergeometric_pmf, poisson_binomial_pmf
+from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from tests.oracles import binomial, poisson_binomial
 
 MODEST = settings(max_examples=40, deadline=None, derandomize=True)
 probabilities = st.floats(1e-4, 1 - 1e-4) | st.sampled_from([0.0, 1.0, 0.5, 1e-4, 0.9999])
-
-
-def exact_hypergeometric(population: int, successes: int, draws: int) -> list[Fraction]:
-    ways = math.comb(population, draws)
-    return [
-        Fraction(math.comb(successes, k) * math.comb(population - successes, draws - k), ways)
-        for k in range(draws + 1)
-    ]
 
 
 def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
@@ -41,16 +33,6 @@ def worst_relative_error(found: np.ndarray, exact: Sequence[Fraction]) -> float:
 @given(n=st.integers(0, 60), p=probabilities)
 def test_binomial_is_exact_in_every_entry(n: int, p: float) -> None:
     assert worst_relative_error(binomial_pmf(n, p), binomial(n, Fraction(p))) <= 1e-13
-
-
-@MODEST
-@given(population=st.integers(0, 60), data=st.data())
-def test_hypergeometric_is_exact_in_every_entry(population: int, data: st.DataObject) -> None:
-    successes = data.draw(st.integers(0, population))
-    draws = data.draw(st.integers(0, population))
-    found = hypergeometric_pmf(population, successes, draws)
-    exact = exact_hypergeometric(population, successes, draws)
-    assert worst_relative_error(found, exact) <= 1e-13
 
 
 @MODEST
@@ -77,17 +59,6 @@ def test_two_thousand_binomial_trials(p: float) -> None:
         pmf = {k: mp_binomial(2000, k, mpmath.mpf(p)) for k in sorted(sampled)}
         assert min(pmf.values()) > mpmath.mpf(10) ** -300
         assert_samples(binomial_pmf(2000, p), pmf)
-
-
-def test_two_thousand_draws_without_replacement() -> None:
-    ways = math.comb(6000, 2000)
-    with mpmath.workdps(50):
-        pmf = {
-            k: mpmath.mpf(math.comb(2500, k) * math.comb(3500, 2000 - k)) / ways
-            for k in (400, 500, 700, 800, 833, 834, 900, 1000, 1200)
-        }
-        assert min(pmf.values()) > mpmath.mpf(10) ** -300
-        assert_samples(hypergeometric_pmf(6000, 2500, 2000), pmf)
 
 
 def test_two_thousand_unequal_trials() -> None:

@@ -17,6 +17,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import majority, verify
 from dpopt.majority.priors import SamplePrior
+from experiments.majority import baselines
 from tests.oracles import poisson_binomial
 
 Array = npt.NDArray[np.float64]
@@ -354,7 +355,7 @@ def test_privacy_is_decided_without_the_coefficients(told: Any, tmp_path: Path) 
 
 def test_a_given_rule_has_no_bound_to_prove(tmp_path: Path) -> None:
     setting, path = Setting(5, 0.3, 1.0, objective="worst-case"), tmp_path / "x.json"
-    given = majority.assess(setting, majority.constant(setting))
+    given = majority.assess(setting, baselines.constant(setting))
     with pytest.warns(UserWarning, match="nothing says that a 'majority' like this is best"):
         given.save(path, proof=True)
     assert list(tmp_path.iterdir()) == [path]

@@ -140,8 +140,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
-    "majority.double_subsampling": {"voters": lambda: 5, "allowance": lambda: 2},
-    "majority.subsampling": {"voters": lambda: 5},
     "public_prior.draw_own_category": {"counts": lambda: [1, 2, 3]},
     **{
         f"{room}.directed_pairs": {"graph": lambda: "path", "inputs": lambda: 3}
@@ -171,7 +169,6 @@ BY_FUNCTION: dict[str, Makers] = {
     "lp.make_rows": {"lower": lambda: [0.0]},
     "lp.solve": {"problem": small_problem, "tolerance": lambda: 1e-9, "max_rounds": lambda: 10},
     "prob.binomial_pmf": {"p": lambda: 0.3},
-    "prob.hypergeometric_pmf": {"draws": lambda: 3},
     "prob.poisson_binomial_pmf": {"p": lambda: [0.1, 0.5]},
 }
 

@@ -17,7 +17,7 @@ from random import Random
 
 import pytest
 
-from dpopt import majority
+from experiments.majority import baselines
 from tests.oracles import binomial, poisson_binomial
 
 Gamma = tuple[Fraction, ...]
@@ -207,7 +207,7 @@ def test_the_allowed_pairs_are_those_of_privacy() -> None:
 
 def test_double_subsampling_is_the_package_s() -> None:
     for k, m in ((5, 2), (7, 3), (11, 4)):
-        found = majority.double_subsampling(k, m)[(k + 1) // 2 :]
+        found = baselines.double_subsampling(k, m)[(k + 1) // 2 :]
         assert [float(g) for g in double_subsampling(k, m)] == pytest.approx(found, abs=1e-12)
 
 

@@ -13,6 +13,7 @@ import dpopt
 from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.majority.voters import signed
 from dpopt.privacy import Guarantee, general_composition
+from experiments.majority import baselines
 from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities
 from experiments.majority.pate.published import allowed_difference, printed
 from experiments.majority.pate.rates import KINDS, accuracies
@@ -73,7 +74,7 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
     delta = allowance * shift
     setting = dpopt.Majority(k, epsilon, allowance, shift, delta)
     # At m = 1 subsampling uses the whole budget, so rounding its gamma could break the proof.
-    sampled = majority.assess(setting, majority.subsampling(k, allowance), repair=True)
+    sampled = majority.assess(setting, baselines.subsampling(k, allowance), repair=True)
     return (
         _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee).sigma),
         _gnmax("gnmax-label", k, calibrate_gnmax(setting.guarantee, "label", voters=k).sigma),

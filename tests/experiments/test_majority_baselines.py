@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpopt import Majority, majority
+from dpopt import Majority
+from experiments.majority import baselines
 from experiments.majority.full_set import check_full
 
 
@@ -24,13 +25,13 @@ def by_subsets(k: int, size: int) -> list[float]:
 
 @pytest.mark.parametrize(("k", "size"), [(5, s) for s in range(1, 6)] + [(9, 3), (9, 4), (11, 6)])
 def test_subsampling_is_the_majority_of_a_subset(k: int, size: int) -> None:
-    np.testing.assert_allclose(majority.subsampling(k, size), by_subsets(k, size), atol=1e-14)
+    np.testing.assert_allclose(baselines.subsampling(k, size), by_subsets(k, size), atol=1e-14)
 
 
 def test_double_subsampling_takes_2m_minus_1() -> None:
-    np.testing.assert_array_equal(majority.double_subsampling(11, 3), majority.subsampling(11, 5))
-    np.testing.assert_array_equal(majority.double_subsampling(11, 6), np.ones(12))
-    np.testing.assert_array_equal(majority.double_subsampling(11, 9), np.ones(12))
+    np.testing.assert_array_equal(baselines.double_subsampling(11, 3), baselines.subsampling(11, 5))
+    np.testing.assert_array_equal(baselines.double_subsampling(11, 6), np.ones(12))
+    np.testing.assert_array_equal(baselines.double_subsampling(11, 9), np.ones(12))
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
@@ -38,9 +39,9 @@ def test_double_subsampling_takes_2m_minus_1() -> None:
 def test_baselines_are_private_over_the_paper_s_set(m: int, epsilon: float) -> None:
     setting = Majority(11, epsilon, m)
     for gamma in (
-        majority.subsampling(11, m),
-        majority.double_subsampling(11, m),
-        majority.constant(setting),
+        baselines.subsampling(11, m),
+        baselines.double_subsampling(11, m),
+        baselines.constant(setting),
     ):
         check = check_full(setting, gamma)
         assert check.excess <= check.rounding
@@ -51,5 +52,5 @@ def test_constant_is_the_printed_formula() -> None:
     tau, lam, r = 14.0328, 0.1003, math.exp(0.3)
     t = math.exp(tau * 0.1)
     printed = (r - 1 + 2 * 3e-5) / (2 * (t - r + (1 + r) * lam) / (t + 1) + r - 1)
-    assert majority.constant(setting, tau, lam)[0] == pytest.approx(printed, rel=1e-13)
-    assert np.ptp(majority.constant(setting)) == 0.0
+    assert baselines.constant(setting, tau, lam)[0] == pytest.approx(printed, rel=1e-13)
+    assert np.ptp(baselines.constant(setting)) == 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from dpopt import _checks
 from dpopt._types import Vector, frozen
 from dpopt.majority.voters import Voters, full_gamma, odd, require_voters
-from dpopt.prob import hypergeometric_pmf
+from dpopt.prob.pmf import from_ratios
 
 
 def subsampling(voters: int, size: int) -> Vector:
@@ -24,11 +24,6 @@ def subsampling(voters: int, size: int) -> Vector:
 
     Returns:
         gamma on 0..K, shape (K + 1,), read-only.
-
-    Example:
-        >>> from dpopt import majority
-        >>> majority.subsampling(11, 3)[6:].round(4).tolist()
-        [0.1515, 0.4424, 0.697, 0.8909, 1.0, 1.0]
     """
     k = odd(voters)
     size = _checks.integer("size", size, 1, k)
@@ -36,8 +31,19 @@ def subsampling(voters: int, size: int) -> Vector:
     share = np.arange(size + 1) / size
     win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
     counts = range(k // 2 + 1, k + 1)
-    upper = [2.0 * float(win @ hypergeometric_pmf(k, ones, size)) - 1.0 for ones in counts]
+    upper = [2.0 * float(win @ _ones_drawn(k, ones, size)) - 1.0 for ones in counts]
     return frozen(full_gamma(np.clip(upper, 0.0, 1.0)))
+
+
+def _ones_drawn(voters: int, ones: int, size: int) -> Vector:
+    """Return the hypergeometric pmf of the ones among ``size`` voters, outwards from its mode."""
+    first, last = max(0, size - (voters - ones)), min(ones, size)
+    s = np.arange(first, last)
+    ratios = (ones - s) / (s + 1) * ((size - s) / (voters - ones - size + s + 1))
+    mode = min(max(int((size + 1) * (ones + 1) / (voters + 2)), first), last)
+    pmf = np.zeros(size + 1)
+    pmf[first : last + 1] = from_ratios(ratios, mode - first)
+    return pmf
 
 
 def double_subsampling(voters: int, allowance: int) -> Vector:
