@@ -246,16 +246,6 @@ def hull_vertices(distributions: npt.ArrayLike) -> IntVector:
     return distinct[_vertices(rows[distinct])]
 
 
-def distribution_reduction(distributions: npt.ArrayLike) -> Matrix:
-    """Return the vertices of the convex hull, at which every expectation is maximal, in order.
-
-    Args:
-        distributions: distributions of one record, shape (l, m).
-    """
-    rows = checked_distributions(distributions)
-    return frozen(rows[hull_vertices(rows)])
-
-
 def dropping_loss(records: int) -> float:
     """Return the most by which dropped distributions could raise a log expectation."""
     return records * math.log1p(float(_GIVEN_AWAY))

@@ -8,7 +8,6 @@ picks each record's distribution from a given set. All values are exact sums, in
 from dpopt.prob.batches import BatchDistribution, batch_distribution
 from dpopt.prob.histograms import (
     MaximumCertificate,
-    distribution_reduction,
     histograms,
     hull_vertices,
 )
@@ -24,7 +23,6 @@ from dpopt.smoothed.mechanisms import AnonymousMechanism, KernelMechanism, Sampl
 from dpopt.smoothed.profile import (
     PrivacyProfile,
     WorstCase,
-    general_epsilon,
     log_exposure,
     privacy_profile,
     worst_case_delta,
@@ -45,9 +43,7 @@ __all__ = [
     "SmoothedEpsilon",
     "WorstCase",
     "batch_distribution",
-    "distribution_reduction",
     "expected_delta",
-    "general_epsilon",
     "histograms",
     "hull_vertices",
     "log_exposure",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._types import Json, Matrix, Vector, frozen
+from dpopt._types import Json, Vector, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histogram,
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 LARGEST_EPSILON = 700.0
 # Probabilities of the first databases of a portion of pairs: 32 MB.
 _HELD_ENTRIES = 1 << 22
-
-Divergence = Callable[[Matrix, Matrix], Vector]
-"""Divergences, at least 0, between the pmfs in corresponding rows of two arrays."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,39 +243,6 @@ def general_log_profile(
     Arguments and shapes are those of `privacy_profile`.
     """
     factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
-
-    def stick(p: Matrix, q: Matrix) -> Vector:
-        return np.minimum(np.maximum(0.0, p - factor * q).sum(axis=1), 1.0)
-
-    with np.errstate(divide="ignore"):
-        return np.log(_largest(mechanism, stick, histogram))
-
-
-def general_epsilon(
-    mechanism: AnonymousMechanism, histogram: npt.ArrayLike | None = None
-) -> Vector:
-    """Return the least epsilon with delta(x) = 0 (pure DP), for one database or for all.
-
-    It is the maximum, over neighbours x' and outputs, of |ln(P / P')|, and infinite if an output is
-    possible for one of x and x' only. Its maximum over databases is the epsilon of (epsilon, 0)-DP.
-    Arguments and errors are those of `privacy_profile`; the shape is (N,), or (1,) of one database.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many outputs or databases.
-    """
-
-    def ratio(p: Matrix, q: Matrix) -> Vector:
-        # P / P' where P' > 0; infinite where only P' is 0, and 1 where both are 0.
-        quotient = np.divide(p, q, out=np.where(p > 0.0, np.inf, 1.0), where=q > 0.0)
-        return np.log(np.maximum(quotient.max(axis=1), 1.0))
-
-    return _largest(mechanism, ratio, histogram)
-
-
-def _largest(
-    mechanism: AnonymousMechanism, divergence: Divergence, histogram: npt.ArrayLike | None
-) -> Vector:
-    """Return the largest divergence between each database and its neighbours, in both orders."""
     _checks.instance("mechanism", mechanism, AnonymousMechanism)
     # Memory fixes the outputs, time the terms: pairs of neighbours times outputs.
     if mechanism.outputs > 10**7:
@@ -296,19 +260,19 @@ def _largest(
                 "one histogram."
             )
         table = histograms(mechanism.records, mechanism.categories)
-        return _over_pairs(mechanism, divergence, table, replacements(table))
+        return _over_pairs(mechanism, factor, table, replacements(table))
     one = checked_histogram(histogram, mechanism.records, mechanism.categories)
     # Row 0 is the database, the other rows are its neighbours: pairs (0, i).
     table = np.concatenate([one[None], neighbours(one)])
     pairs = np.zeros((table.shape[0] - 1, 2), dtype=np.int64)
     pairs[:, 1] = np.arange(1, table.shape[0])
-    return _over_pairs(mechanism, divergence, table, pairs)[:1]
+    return _over_pairs(mechanism, factor, table, pairs)[:1]
 
 
 def _over_pairs(
-    mechanism: AnonymousMechanism, divergence: Divergence, table: IntMatrix, pairs: IntMatrix
+    mechanism: AnonymousMechanism, factor: float, table: IntMatrix, pairs: IntMatrix
 ) -> Vector:
-    """Return the largest divergence of each row of the table over its pairs, pmfs in portions."""
+    """Return log delta of each row of the table over its pairs, pmfs in portions."""
     largest = np.zeros(table.shape[0])
     # Pairs sorted by database, so that the pairs of a portion share rows.
     order = np.argsort(pairs[:, 0], kind="stable")
@@ -319,7 +283,9 @@ def _over_pairs(
         used, rows_of = np.unique(portion, return_inverse=True)
         pmfs = mechanism.pmfs(table[used])
         p, q = (pmfs[rows] for rows in rows_of.reshape(portion.shape).T)
-        values = np.maximum(divergence(p, q), divergence(q, p))
+        both = [np.maximum(0.0, a - factor * b).sum(axis=1) for a, b in ((p, q), (q, p))]
+        values = np.minimum(np.maximum(*both), 1.0)
         np.maximum.at(largest, portion[:, 0], values)
         np.maximum.at(largest, portion[:, 1], values)
-    return largest
+    with np.errstate(divide="ignore"):
+        return np.log(largest)

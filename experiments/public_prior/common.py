@@ -13,6 +13,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.special import rel_entr
 
 import dpopt
 from dpopt import public_prior
@@ -63,6 +64,11 @@ Epsilon = Annotated[float, Gt(0.0), Le(LARGEST_EPSILON)]
 
 LEAST = "least worst case of a kernel"
 """The label of Gamma_TV."""
+
+
+def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return sum_x p(x) ln(p(x) / q(x)) over the last axis."""
+    return rel_entr(p, q).sum(axis=-1)
 
 
 def distances(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:

@@ -17,9 +17,10 @@ from pydantic.dataclasses import dataclass
 import dpopt
 from dpopt import PublicPrior, public_prior
 from dpopt.privacy import Certificate, exp_lower
-from dpopt.prob import kl_divergence, total_variation
+from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.public_prior.common import kl_divergence
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed, short
 

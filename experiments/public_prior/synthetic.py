@@ -13,10 +13,16 @@ from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import solve
-from dpopt.prob import kl_divergence, total_variation
+from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.parameters import STRICT, Seed, Several
-from experiments.public_prior.common import METHODS, Epsilon, draw_points, sampling_pmfs
+from experiments.public_prior.common import (
+    METHODS,
+    Epsilon,
+    draw_points,
+    kl_divergence,
+    sampling_pmfs,
+)
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short
 

@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from dpopt.prob.histograms import checked_histograms, histogram_count, histograms
+from dpopt.prob.histograms import (
+    checked_histograms,
+    histogram_count,
+    histograms,
+    replacements,
+)
 from dpopt.smoothed.mechanisms import LARGEST_ENTRIES, AnonymousMechanism, SamplingHistogram, settle
 
 
@@ -151,3 +156,20 @@ def noisy_guarantee(mechanism: NoisyHistogram) -> NoisyGuarantee:
     downward = -math.log(kept) if kept < 0.5 else -math.log1p(eta * math.expm1(-noise))
     attained, claimed = max(upward, downward), eta * epsilon
     return NoisyGuarantee(claimed, noise, amplified, attained)
+
+
+def least_epsilon(mechanism: AnonymousMechanism) -> npt.NDArray[np.float64]:
+    """Return the least epsilon with delta(x) = 0 of every database, in the order of `histograms`.
+
+    It is the largest |ln(P / P')| over neighbours x' and outputs, and infinite if an output is
+    possible for one of x and x' only.
+    """
+    table = histograms(mechanism.records, mechanism.categories)
+    pmfs, largest = mechanism.pmfs(table), np.zeros(len(table))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(pmfs)
+        for pair in replacements(table).tolist():
+            # Where both are 0 the difference is no number.
+            gap = np.nanmax(np.abs(logs[pair[0]] - logs[pair[1]]))
+            largest[pair] = np.maximum(largest[pair], gap)
+    return largest

@@ -16,7 +16,7 @@ from experiments import drawing
 from experiments.parameters import STRICT, Positive, Some
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.elections import COUNTED, pmfs
-from experiments.smoothed.noisy import NoisyHistogram, noisy_guarantee
+from experiments.smoothed.noisy import NoisyHistogram, least_epsilon, noisy_guarantee
 from experiments.smoothed.program import distributional_delta
 from experiments.verdicts import judged, not_comparable
 
@@ -103,7 +103,7 @@ def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -
         "drawn": drawn,
         "epsilon": epsilon,
         "claimed_epsilon": claimed,
-        "least_epsilon": float(smoothed.general_epsilon(mechanism).max()),
+        "least_epsilon": float(least_epsilon(mechanism).max()),
         "amplified_epsilon": noisy_guarantee(mechanism).amplified,
         "dp_delta_at_claimed": smoothed.worst_case_delta(mechanism, claimed).delta,
         "smoothed_delta_at_claimed": smoothed.smoothed_delta(

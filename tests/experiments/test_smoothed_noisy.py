@@ -11,10 +11,15 @@ import pytest
 from mpmath import mp, mpf
 
 from dpopt import ParameterError
-from dpopt.prob.histograms import histograms
-from dpopt.smoothed.mechanisms import SamplingHistogram
-from dpopt.smoothed.profile import general_epsilon, general_log_profile
-from experiments.smoothed.noisy import NoisyHistogram, coordinate_pmf, noisy_guarantee
+from dpopt.prob.histograms import histogram_count, histograms
+from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from dpopt.smoothed.profile import general_log_profile
+from experiments.smoothed.noisy import (
+    NoisyHistogram,
+    coordinate_pmf,
+    least_epsilon,
+    noisy_guarantee,
+)
 from tests import oracles
 
 
@@ -85,14 +90,14 @@ def test_closed_forms_against_all_outputs(n: int, drawn: int, epsilon: float, m:
     if m == 3 and (drawn > 4 or n > 8):
         return
     mechanism = NoisyHistogram(n, drawn, epsilon, m)
-    found = general_epsilon(mechanism)
+    found = least_epsilon(mechanism)
     guarantee, exact = noisy_guarantee(mechanism), float(found.max())
     tolerance = 1e-12 * (1 + epsilon)
     assert guarantee.attained - tolerance <= exact <= guarantee.amplified + tolerance
-    equal = (n,) + (0,) * (m - 1)
-    assert general_epsilon(mechanism, equal)[0] >= guarantee.attained - tolerance
+    # In the last database all records are equal.
+    at_equal = found[-1]
+    assert at_equal >= guarantee.attained - tolerance
     if m == 2:
-        at_equal = general_epsilon(mechanism, equal)[0]
         assert at_equal == pytest.approx(guarantee.attained, rel=1e-11)
     if drawn in (1, n):
         assert exact == pytest.approx(guarantee.amplified, rel=1e-11)
@@ -166,3 +171,25 @@ def test_large_tables_and_foreign_histograms_are_refused() -> None:
         mechanism.pmfs([[3, 4]])
     with pytest.raises(ParameterError, match="table of the noise"):
         NoisyHistogram(2000, 1000, 1.0).pmfs([[1000, 1000]])
+
+
+def test_the_least_epsilon_without_delta() -> None:
+    rng = np.random.default_rng(4)
+    kernel = rng.dirichlet(np.ones(4), size=histogram_count(4, 3))
+    mechanism = KernelMechanism(4, 3, kernel)
+    rows = histograms(4, 3)
+    found = least_epsilon(mechanism)
+    pmf = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
+    for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
+        gaps = [np.abs(np.log(pmf[row] / pmf[other])).max() for other in oracles.neighbours(row)]
+        assert value == pytest.approx(max(gaps), rel=1e-13)
+        above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)
+        below = general_log_profile(mechanism, value * (1 - 1e-6), row)
+        assert above[0] == -np.inf
+        assert below[0] > -np.inf
+    twice = (kernel[:, :, None] * kernel[:, None, :]).reshape(len(kernel), -1)
+    doubled = least_epsilon(KernelMechanism(4, 3, twice))
+    np.testing.assert_allclose(doubled, 2 * found, rtol=1e-13)
+    assert np.all(least_epsilon(SamplingHistogram(4, 2)) == np.inf)
+    same = KernelMechanism(2, 2, np.full((3, 2), 0.5))
+    assert least_epsilon(same).tolist() == [0.0] * 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt.prob import kl_divergence, total_variation
+from dpopt.prob import total_variation
 
 MODEST = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -32,21 +31,16 @@ def floats(pmf: list[Fraction]) -> np.ndarray:
 
 @MODEST
 @given(pmfs=pairs_of_pmfs())
-def test_the_named_ones_are_exact(pmfs: tuple[list[Fraction], list[Fraction]]) -> None:
+def test_half_the_sum_of_the_differences(pmfs: tuple[list[Fraction], list[Fraction]]) -> None:
     (p, q), found = pmfs, (floats(pmfs[0]), floats(pmfs[1]))
     pairs = list(zip(p, q, strict=True))
     variation = float(sum(abs(a - b) for a, b in pairs) / 2)
     assert total_variation(*found) == pytest.approx(variation, abs=1e-15)
-    kl = math.inf
-    if all(b > 0 for a, b in pairs if a > 0):
-        kl = math.fsum(a * math.log(a / b) for a, b in pairs if a)
-    assert kl_divergence(*found) == pytest.approx(kl, rel=1e-12, abs=1e-14)
 
 
 def test_last_axis_and_broadcasting() -> None:
     fixed = np.array([0.25, 0.25, 0.5])
     first = np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     np.testing.assert_allclose(total_variation(first, fixed), [0.5, 0.0], atol=1e-15)
-    np.testing.assert_allclose(kl_divergence(first, fixed), [math.log(2), 0.0], atol=1e-15)
     grid = total_variation(first[:, None, :], first[None, :, :])
     np.testing.assert_allclose(grid, [[0.0, 0.5], [0.5, 0.0]], atol=1e-15)

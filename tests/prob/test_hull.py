@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpopt.prob.histograms import distribution_reduction, hull_vertices
+from dpopt.prob.histograms import hull_vertices
 
 
 def is_mixture(point: np.ndarray, others: np.ndarray) -> bool:
@@ -30,11 +30,7 @@ def test_known_shapes() -> None:
         ([[0.5, 0.5, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [1, 2, 3]),
         ([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]], [0, 1, 2, 3]),
     ]:
-        found = hull_vertices(distributions)
-        assert found.tolist() == vertices
-        reduced = distribution_reduction(distributions)
-        assert np.allclose(reduced, np.array(distributions, float)[vertices], rtol=1e-15)
-        assert not reduced.flags.writeable
+        assert hull_vertices(distributions).tolist() == vertices
 
 
 @pytest.mark.parametrize(("count", "categories", "seed"), [(12, 3, 0), (30, 4, 1), (25, 5, 2)])

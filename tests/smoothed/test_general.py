@@ -12,7 +12,7 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed import profile
 from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
-from dpopt.smoothed.profile import general_epsilon, general_log_profile
+from dpopt.smoothed.profile import general_log_profile
 from tests import oracles
 from tests.smoothed import pmfs
 
@@ -57,35 +57,11 @@ def test_delta_is_the_largest_gain_of_any_event() -> None:
 
 def test_portions_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for mechanism in (SamplingHistogram(8, 6, 3), SamplingHistogram(20, 15)):
-        whole = general_log_profile(mechanism, 0.3), general_epsilon(mechanism)
+        whole = general_log_profile(mechanism, 0.3)
         for held in (1, 40, 300):
             monkeypatch.setattr(profile, "_HELD_ENTRIES", held)
-            assert np.array_equal(general_log_profile(mechanism, 0.3), whole[0])
-            assert np.array_equal(general_epsilon(mechanism), whole[1])
+            assert np.array_equal(general_log_profile(mechanism, 0.3), whole)
             monkeypatch.undo()
-
-
-def test_the_least_epsilon_without_delta() -> None:
-    rng = np.random.default_rng(4)
-    kernel = rng.dirichlet(np.ones(4), size=histogram_count(4, 3))
-    mechanism = KernelMechanism(4, 3, kernel)
-    rows = histograms(4, 3)
-    found = general_epsilon(mechanism)
-    pmf = dict(zip(map(tuple, rows.tolist()), kernel, strict=True))
-    for row, value in zip(map(tuple, rows.tolist()), found.tolist(), strict=True):
-        gaps = [np.abs(np.log(pmf[row] / pmf[other])).max() for other in oracles.neighbours(row)]
-        assert value == pytest.approx(max(gaps), rel=1e-13)
-        assert general_epsilon(mechanism, row).tolist() == pytest.approx([value])
-        above = general_log_profile(mechanism, value * (1 + 1e-12) + 1e-14, row)
-        below = general_log_profile(mechanism, value * (1 - 1e-6), row)
-        assert above[0] == -np.inf
-        assert below[0] > -np.inf
-    twice = (kernel[:, :, None] * kernel[:, None, :]).reshape(len(kernel), -1)
-    doubled = general_epsilon(KernelMechanism(4, 3, twice))
-    np.testing.assert_allclose(doubled, 2 * found, rtol=1e-13)
-    assert np.all(general_epsilon(SamplingHistogram(4, 2)) == np.inf)
-    same = KernelMechanism(2, 2, np.full((3, 2), 0.5))
-    assert general_epsilon(same).tolist() == [0.0] * 3
 
 
 def test_bad_arguments_are_refused() -> None:
