@@ -13,7 +13,7 @@ with those of all neighbours x', in which one value is replaced.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,9 +86,7 @@ def batch_distribution(
     return BatchDistribution(least, frozen(padded.reshape(outputs, drawn).sum(axis=1)))
 
 
-def leave_one_out(
-    values: IntVector, drawn: int, only: Collection[int] | None = None
-) -> Iterator[tuple[int, Vector, Vector]]:
+def leave_one_out(values: IntVector, drawn: int) -> Iterator[tuple[int, Vector, Vector]]:
     """Yield, for each distinct value, the counts by sum without one record of that value.
 
     Dividing by 1 + z y^v would subtract and lose digits. Instead the distinct values are halved
@@ -96,23 +94,18 @@ def leave_one_out(
     can still reach T - 1 or T are kept. All terms stay positive, and the work is at most
     log2(distinct values) times that of `batch_distribution`.
 
-    The least value is 0. Of all values, or ``only`` some, it yields the value and the counts of
-    T-subsets and of (T-1)-subsets of the other records, by sum from 0, both scaled like `subsets`.
+    The least value is 0. It yields each value and the counts of T-subsets and of (T-1)-subsets of
+    the other records, by sum from 0, both scaled like `subsets`.
     """
     distinct, copies = np.unique(values, return_counts=True)
     table = start(values, drawn)
     largest_sum = (drawn - 1) * int(distinct[-1] - distinct[0])
-    targets = set(distinct.tolist() if only is None else only)
-    for value, rows in _halve(table, distinct, copies, targets):
+    for value, rows in _halve(table, distinct, copies):
         yield value, rows[-1], rows[-2, : largest_sum + 1]
 
 
-def _halve(
-    table: Matrix, distinct: IntVector, copies: IntVector, targets: set[int]
-) -> Iterator[tuple[int, Matrix]]:
-    """Yield the table of each distinct value in ``targets``, from the counts of all others."""
-    if targets.isdisjoint(distinct.tolist()):
-        return
+def _halve(table: Matrix, distinct: IntVector, copies: IntVector) -> Iterator[tuple[int, Matrix]]:
+    """Yield the table of each distinct value, from the counts of all others."""
     # Of R records R - 1 are still inserted, each moving counts up one row: keep what reaches T - 1.
     table = table[-(int(copies.sum()) + 1) :]
     if distinct.size == 1:
@@ -123,7 +116,7 @@ def _halve(
     # Insert the records of one half, and descend into the other.
     for half, others in ((low, high), (high, low)):
         inserted_table = _insert(table, np.repeat(distinct[others], copies[others]))
-        yield from _halve(inserted_table, distinct[half], copies[half], targets)
+        yield from _halve(inserted_table, distinct[half], copies[half])
 
 
 def _insert(table: Matrix, values: IntVector) -> Matrix:
@@ -272,21 +265,16 @@ class HockeySticks:
         self.best: list[tuple[float, int, int, str]] = [(0.0, 0, 0, "")] * epsilons.size
         """For each epsilon: the divergence, the replaced value, its replacement, the direction."""
 
-    def add(
-        self, value: int, without: Vector, others: Vector, replacements: Sequence[int] | None
-    ) -> None:
+    def add(self, value: int, without: Vector, others: Vector) -> None:
         """Update the maximum by the neighbours in which one record of ``value`` a is replaced.
 
         L = ``without`` and M = ``others`` are counts of the T-subsets and of the (T-1)-subsets of
-        the other records, by sum from 0. All replacements w are taken if there are none.
+        the other records, by sum from 0.
         """
         # P = L + M_a and P' = L + M_w by output; M_w are the rows of ``moved``.
         low = self._outputs.low
-        targets = range(low, self._outputs.high + 1) if replacements is None else replacements
         fixed, moved = self._outputs.fixed(without), self._outputs.shifted(others)
         original = moved[value - low]
-        if replacements is not None:
-            moved = moved[[w - low for w in replacements]]
         scratch = np.empty(moved.shape)
         for index, (factor, excess) in enumerate(self._factors):
             covered = excess * fixed
@@ -295,15 +283,14 @@ class HockeySticks:
             if np.maximum(remainder, 0.0).sum() > self.best[index][0]:
                 np.multiply(moved, -factor, out=scratch)
                 scratch += remainder
-                self._keep(index, value, targets, scratch, "d(x, x')")
+                self._keep(index, value, scratch, "d(x, x')")
             np.subtract(moved, covered + factor * original, out=scratch)
-            self._keep(index, value, targets, scratch, "d(x', x)")
+            self._keep(index, value, scratch, "d(x', x)")
 
-    def _keep(
-        self, index: int, value: int, targets: Sequence[int], excess: Matrix, direction: str
-    ) -> None:
+    def _keep(self, index: int, value: int, excess: Matrix, direction: str) -> None:
         """Sum the positive parts for each replacement, and record the largest."""
         sums = np.maximum(excess, 0.0, out=excess).sum(axis=1)
         largest = int(np.argmax(sums))
         if sums[largest] > self.best[index][0]:
-            self.best[index] = (float(sums[largest]), value, targets[largest], direction)
+            replacement = self._outputs.low + largest
+            self.best[index] = (float(sums[largest]), value, replacement, direction)

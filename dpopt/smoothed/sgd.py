@@ -65,13 +65,12 @@ class SgdProfile(DeltaResult[Vector]):
         lowest: smallest value that a record can be replaced by.
         highest: largest value that a record can be replaced by.
         rounded: whether the output is the rounded mean instead of the sum.
-        neighbours: "all" replacements, or the two "extreme" ones.
         log_delta: natural logarithm of delta, shape (E,), -inf where delta is 0; read-only.
         worst: a neighbour that attains delta, for each epsilon; None where delta is 0.
     """
 
     kind: ClassVar[str] = "sgd"
-    written = ("drawn", "lowest", "highest", "rounded", "neighbours", "values")
+    written = ("drawn", "lowest", "highest", "rounded", "values")
 
     values: IntVector
     drawn: int
@@ -79,13 +78,12 @@ class SgdProfile(DeltaResult[Vector]):
     lowest: int
     highest: int
     rounded: bool
-    neighbours: str
     log_delta: Vector
     worst: tuple[SgdNeighbour | None, ...]
 
     def facts(self) -> Json:
         """Return the summary of the one-line repr."""
-        fields = ("drawn", "lowest", "highest", "neighbours", "epsilons", "log10_delta")
+        fields = ("drawn", "lowest", "highest", "epsilons", "log10_delta")
         return {"records": self.values.size, **{name: getattr(self, name) for name in fields}}
 
     def to_dict(self) -> Json:
@@ -122,7 +120,6 @@ def sgd_profile(
     lowest: int = -127,
     highest: int = 128,
     rounded: bool = True,
-    neighbours: str = "all",
 ) -> SgdProfile:
     """Return delta(x) = max over x' of d(x, x') and d(x', x) for one database x.
 
@@ -131,9 +128,8 @@ def sgd_profile(
     ``highest``. Shifting all values and the range by one, for example to -128 to 127, gives the
     same delta.
 
-    The rounded mean is post-processing of the sum. The two "extreme" neighbours, on which published
-    estimates are based, move a record of the least value to ``highest`` or one of the largest value
-    to ``lowest``; they give only a lower bound on delta.
+    The rounded mean is post-processing of the sum. Published estimates are of two neighbours, with
+    a record of the least value at ``highest`` or one of the largest at ``lowest``: a lower bound.
 
     Args:
         values: x, N integers from ``lowest`` to ``highest``.
@@ -142,7 +138,6 @@ def sgd_profile(
         lowest: smallest value that a record can be replaced by.
         highest: largest value that a record can be replaced by, at most 65535 above ``lowest``.
         rounded: True to publish the rounded mean, False to publish the sum.
-        neighbours: "all" or "extreme".
 
     Raises:
         ParameterError: if an argument is out of range, or the table of partial sums too large.
@@ -168,36 +163,24 @@ def sgd_profile(
     grid = frozen([_checks.real("epsilons", e, 0.0, LARGEST_EPSILON) for e in array.tolist()])
     drawn = check_batch(x, drawn)
     rounded = _checks.flag("rounded", rounded)
-    extreme = _checks.choice("neighbours", neighbours, ("all", "extreme")) == "extreme"
-    best = _largest_sticks(x, drawn, grid, (low, high), rounded, extreme)
+    best = _largest_sticks(x, drawn, grid, (low, high), rounded)
     log_total = math.log(subsets(x.size, drawn))
     # Divergences are in the scale of the counts: divide by the number of batches.
     logs = [min(math.log(stick) - log_total, 0.0) if stick > 0 else -math.inf for stick, _ in best]
     worst = tuple(neighbour for _, neighbour in best)
-    return SgdProfile(x, drawn, grid, low, high, rounded, neighbours, frozen(logs), worst)
+    return SgdProfile(x, drawn, grid, low, high, rounded, frozen(logs), worst)
 
 
 def _largest_sticks(
-    x: IntVector,
-    drawn: int,
-    epsilons: Vector,
-    bounds: tuple[int, int],
-    rounded: bool,
-    extreme: bool,
+    x: IntVector, drawn: int, epsilons: Vector, bounds: tuple[int, int], rounded: bool
 ) -> list[tuple[float, SgdNeighbour | None]]:
     """Return the largest hockey-stick at each epsilon, in the scale of the counts."""
-    # Values relative to the least value of x; moves: replacements by replaced value.
+    # Values relative to the least value of x.
     least, largest = int(x.min()), int(x.max())
     low, high = bounds[0] - least, bounds[1] - least
-    outputs = Outputs.of(drawn, largest - least, low, high, rounded)
-    sticks = HockeySticks(outputs, epsilons)
-    moves: dict[int, list[int]] = {}
-    if extreme:
-        moves[0] = [high]
-        moves[largest - least] = [*moves.get(largest - least, []), low]
-    tables = leave_one_out(x - least, drawn, moves if extreme else None)
-    for value, without, others in track(tables, "neighbours of the batch"):
-        sticks.add(value, without, others, moves[value] if extreme else None)
+    sticks = HockeySticks(Outputs.of(drawn, largest - least, low, high, rounded), epsilons)
+    for table in track(leave_one_out(x - least, drawn), "neighbours of the batch"):
+        sticks.add(*table)
     return [
         (stick, SgdNeighbour(a + least, w + least, direction) if stick > 0 else None)
         for stick, a, w, direction in sticks.best

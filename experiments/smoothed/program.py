@@ -107,8 +107,6 @@ def step_problem(asked: SgdProfile) -> Problem:
     values, reach = sorted(set(asked.values.tolist())), asked.highest - asked.lowest
     allowed = range(asked.lowest, asked.highest + 1)
     moves = [(value, other) for value in values for other in allowed if other != value]
-    if asked.neighbours == "extreme":
-        moves = [(values[0], asked.highest), (values[-1], asked.lowest)]
     outputs = (reach if asked.rounded else reach * asked.drawn) + 1
     first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
 

@@ -80,7 +80,7 @@ def test_the_profile_is_one_program(epsilon: float) -> None:
     [
         {"values": [0, 0, 1, 3, 4], "drawn": 2, "epsilons": [0.2, 1.5, 0.7]},
         {"values": [0, 1, 1, 3], "drawn": 2, "epsilons": [0.1, 2.0], "rounded": False},
-        {"values": [0, 1, 2, 3], "drawn": 3, "epsilons": 0.2, "neighbours": "extreme"},
+        {"values": [0, 1, 2, 3], "drawn": 3, "epsilons": 0.2},
     ],
 )
 def test_one_step_is_one_program(step: dict[str, Any]) -> None:
