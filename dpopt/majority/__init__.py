@@ -10,7 +10,6 @@ from dpopt.majority.objectives import (
     WorstCase,
     expected_error,
     expected_error_weights,
-    sampled_error,
     surrogate_weights,
 )
 from dpopt.majority.priors import (
@@ -44,6 +43,5 @@ __all__ = [
     "gamma_problem",
     "parse_prior",
     "reduced_size",
-    "sampled_error",
     "surrogate_weights",
 ]

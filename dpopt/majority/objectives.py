@@ -32,7 +32,7 @@ from dpopt.majority.priors import (
     UniformPrior,
     as_prior,
 )
-from dpopt.majority.voters import Voters, check_gamma, fold, noise_levels, odd, require_voters
+from dpopt.majority.voters import fold, noise_levels, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 
 # Terms of the sine series, and its largest truncation error: beyond, sample or refuse.
@@ -85,7 +85,7 @@ def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     """Return c_l = 1/2 E[sign(sum p - K/2) (alpha_l - alpha_{K-l})], l >= (K + 1) / 2.
 
     sum_l c_l (1 - gamma(l)) is the expected error if the error always has the sign of sum p - K/2
-    (as for a common p), and a lower bound on it otherwise; `sampled_error` estimates the gap.
+    (as for a common p), and a lower bound on it otherwise; a `SamplePrior` gives the gap.
 
     For i.i.d. p_i the sign as a square wave of half-period W >= max |sum p - K/2| gives
     C(K, l) (4 / pi) sum over odd k of Im(A_1^l A_0^{K-l})(pi k / W) / k for E[sign; L = l], where
@@ -248,28 +248,6 @@ def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
             angle = count * np.angle(one) + (k - count) * np.angle(zero)
             pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / frequencies))
     return pmf * (4 / math.pi)
-
-
-def sampled_error(
-    setting: Voters, gamma: Vector, prior: Prior, rng: np.random.Generator, draws: int = 10_000
-) -> tuple[float, float]:
-    """Return the mean of |error(p)| (definition 2.4) over sampled p, and its standard error.
-
-    Args:
-        setting: the voters.
-        gamma: noise function on 0..K, or its upper half.
-        prior: of p.
-        rng: numpy generator; this is an experiment, not a release.
-        draws: number of samples of p, 2 to 1e8.
-    """
-    require_voters(setting)
-    # Samples that are drawn: memory fixes them.
-    draws, prior = _checks.integer("draws", draws, 2, 10**8), as_prior(prior)
-    _checks.instance("rng", rng, np.random.Generator)
-    gamma = check_gamma(setting, gamma)
-    margins = margins_at(prior.sample((draws, setting.voters), rng))
-    errors = np.abs(margins @ (1.0 - gamma[setting.middle :]))
-    return float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(draws))
 
 
 class WorstCase:

@@ -30,7 +30,6 @@ from dpopt.majority.objectives import (
     WorstCase,
     expected_error,
     expected_error_weights,
-    sampled_error,
     surrogate_weights,
 )
 from dpopt.majority.priors import (
@@ -119,8 +118,8 @@ class Majority(Voters):
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
     answer and of the other one, for l = (K + 1) / 2..K. It also has ``gamma``, on 0..K;
     ``expected_error``, which the objective "mean" minimises, and its standard error
-    ``expected_error_standard_error``; ``sampled_error(rng, draws)``, the mean of |d(p)| over random
-    p of the prior, with its standard error; ``regrets``, one for each of several priors.
+    ``expected_error_standard_error``; ``regrets``, one for each of several priors. For the mean of
+    |d(p)| over random p see `dpopt.majority.expected_error` under a `SamplePrior`.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -496,7 +495,6 @@ class Majority(Voters):
             "gamma": lambda: gamma,
             "expected_error": lambda: error().value,
             "expected_error_standard_error": lambda: error().standard_error,
-            "sampled_error": lambda: partial(sampled_error, self, gamma, self.belief),
             "regrets": lambda: self.regrets(table),
         }
 

@@ -18,7 +18,7 @@ from scipy.stats import beta as beta_pmf
 from scipy.stats import binom
 
 import dpopt
-from dpopt import Majority, ParameterError, majority
+from dpopt import ParameterError, majority
 from dpopt.majority import (
     BetaPrior,
     CommonPrior,
@@ -28,7 +28,6 @@ from dpopt.majority import (
     UniformPrior,
     expected_error_weights,
     parse_prior,
-    sampled_error,
     surrogate_weights,
 )
 from dpopt.majority.objectives import expected_error, margins_at
@@ -250,9 +249,9 @@ def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
 def test_the_linear_error_is_a_lower_bound_and_exact_on_one_side(prior: Prior) -> None:
     k, gamma = 7, gamma_of(7, 5)
     found = expected_error(gamma, prior)
-    mean, spread = sampled_error(
-        Majority(k, 0.1, 1), gamma, prior, np.random.default_rng(6), 200_000
-    )
+    points = prior.sample((200_000, k), np.random.default_rng(6))
+    sampled = expected_error(gamma, SamplePrior(points))
+    mean, spread = sampled.value, sampled.standard_error
     assert found.standard_error == 0.0
     assert found.value <= mean + 5 * spread
     if prior.reach[0] >= 0.5:
@@ -368,7 +367,7 @@ def test_saved_designs_keep_their_prior(prior: Prior, objective: Any, tmp_path: 
         assert loaded.to_dict()["expected_error"] is None
         assert np.isnan(loaded.value) == (objective != "surrogate")
         with pytest.raises(ParameterError, match="samples were not saved"):
-            loaded.sampled_error(np.random.default_rng(0))
+            majority.expected_error(loaded.gamma, loaded.setting.prior)
     else:
         assert loaded.setting.prior == prior
         assert loaded.value == design.value
