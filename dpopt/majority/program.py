@@ -222,19 +222,9 @@ class CornerOracle:
         return Separation(corner_rows(self.setting, multisets), worst, self.checked)
 
     def broken(self, gamma: Vector) -> tuple[list[Counts], float]:
-        """Return the multisets that gamma's upper half violates most, and the worst violation.
-
-        The violation is infinite if rows were so violated that not all were priced.
-        """
-        h = self._scaled(gamma)
-        # With Delta, entries (s, o) priced exactly in one round where bounds are inconclusive, over
-        # K^2.
-        best = self._values.best(h, 1.0, 0.1 * self.setting.voters**2)
-        # Relative violation above which the rows that are cheap to price are added before pricing
-        # the rest.
-        if not best.complete and best.values.max() <= 1.0 + 1e-7:
-            best = self._values.best(h, 1.0, np.inf)
-        worst = max(float(best.values.max()) - 1.0, 0.0) if best.complete else np.inf
+        """Return the multisets that gamma's upper half violates most, and the worst violation."""
+        best = self._values.best(self._scaled(gamma), 1.0)
+        worst = max(float(best.values.max()) - 1.0, 0.0)
         peaks = _peaks(best.values - 1.0)
         order = np.arange(len(peaks))
         if self.setting.voter_delta:

@@ -20,13 +20,12 @@ M(x, y) = (T(o + x - y) - T(o - y)) - (T(o + x) - T(o)). M is 0 for x = 0 and fo
 its two differences is at most w in absolute value. QED.
 
 So up to this bound, of order d e Delta^2 for small Delta, the other two are sums of a function of d
-and one of e. Only where the bound does not show that the row holds are all d and e priced: for each
-(s, o) separately, or, where there are many of them, in O(K^2) steps for all (s, o) at once.
+and one of e. Only where the bound does not show that the row holds are all d and e priced, for each
+(s, o) separately.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +38,6 @@ from dpopt.majority.voters import Counts
 Values = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# Number of pairs (s, o), over K^2, from which pricing all of them at once is faster.
-_MANY = 0.5
-
 
 @dataclass(frozen=True)
 class Best:
@@ -53,8 +49,6 @@ class Best:
 
     values: Values
     table: Values
-    # Whether all entries were priced, or bounded.
-    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -114,52 +108,21 @@ class CornerValues:
         # Twice Pr[X > 0] Pr[Y > 0] for the most voters that can stand near 0 and near 1.
         self._second = 2.0 * some[self._mirror[0]] * some
 
-    def best(self, h: Vector, least: float, most: float) -> Best:
+    def best(self, h: Vector, least: float) -> Best:
         """Return the largest left-hand side over d and e of every entry.
 
         For the pairs D0, m1 and 0D, 1m the value is -inf where no d and e exceed ``least`` or the
         values of the other two pairs at the same (corner, s, o).
         """
         best, bounds = self._parts(h)
-        threshold = np.maximum(np.maximum(best.values[0, 0], best.values[-1, -1]), least)
-        return self._priced(best, bounds, threshold, most)
+        others = np.maximum(best.values[0, 0], best.values[-1, -1])
+        return self._priced(best, bounds, np.maximum(others, least))
 
-    def _priced(
-        self, best: Best, bounds: Values | None, least: Values | float, most: float
-    ) -> Best:
-        """Price D0, m1 and 0D, 1m, for Delta > 0, wherever their bounds are at least ``least``."""
-        if bounds is None:
-            return best
-        # The largest bounds first.
-        entries = np.argwhere(bounds >= least)
-        entries = entries[np.argsort(-bounds[tuple(entries.T)], kind="stable")]
-        count = int(min(len(entries), most))
-        if count > _MANY * self._voters**2:
-            mixed, count = self._all_mixed(best.table), len(entries)
-            for pair in (0, 1):
-                np.copyto(best.values[pair, 1 - pair], mixed[pair], where=bounds[pair] >= least)
-        else:
-            for pair, corner, s, o in entries[:count].tolist():
-                rows = self._mixed(best.table, pair, corner, s, o)
-                best.values[pair, 1 - pair, corner, s, o] = rows.max()
-        return Best(best.values, best.table, count == len(entries))
-
-    def _all_mixed(self, table: Values) -> Values:
-        """Return the largest left-hand sides of D0, m1 and 0D, 1m over d and e, for all (s, o)."""
-        # The extremes of E T(o + X - Y) over d and e; ``down`` is E T(o - Y) for e voters, with
-        # axis 2 starting at o = e, and ``step`` adds X for d voters.
-        high, low, down = table.copy(), table.copy(), table
-        for e in range(self._voters + 1):
-            if e:
-                down = self._delta * down[:, :-1, :-1] + self._stay * down[:, :-1, 1:]
-            for step in (down, *self._steps(down)):
-                n = step.shape[-1]
-                for extreme, extremum in ((high, np.fmax), (low, np.fmin)):
-                    block = extreme[:, :n, e : e + n]
-                    extremum(block, step, out=block)
-        return np.stack(
-            [high - self._exp_epsilon * table[::-1], table - self._exp_epsilon * low[::-1]]
-        )
+    def _priced(self, best: Best, bounds: Values, least: Values | float) -> Best:
+        """Price D0, m1 and 0D, 1m wherever their bounds are at least ``least``."""
+        for pair, *at in np.argwhere(bounds >= least).tolist():
+            best.values[pair, 1 - pair, *at] = self._mixed(best.table, pair, *at).max()
+        return best
 
     def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
         """Return the multisets whose left-hand sides are in [low, high], each once.
@@ -175,7 +138,7 @@ class CornerValues:
         top = float(best.values.max())
         least = top if top > high else min(low, top)
         # A bound adds up three tables, each within the error, and has its own rounding.
-        best = self._priced(best, bounds, least - 8.0 * error, np.inf)
+        best = self._priced(best, bounds, least - 8.0 * error)
         at = tuple(map(int, np.unravel_index(int(best.values.argmax()), best.values.shape)))
         top, worst = float(best.values[at]), self.multiset(best.table, at)
         multisets = list[tuple[float, Counts]]()
@@ -210,22 +173,23 @@ class CornerValues:
         certain = ("11", o - e), ("00", self._voters - s - d - o)
         return tuple((name, count) for name, count in (*placed, *certain) if count)
 
-    def _parts(self, h: Vector) -> tuple[Best, Values | None]:
+    def _parts(self, h: Vector) -> tuple[Best, Values]:
         """Return the best values of D0, 1m and 0D, m1, and bounds on those of D0, m1 and 0D, 1m.
 
         Bounds are over (D0, m1 or 0D, 1m; bc or cb; s; o), up to rounding. Without Delta there are
-        no voters near 0 or 1, and the bounds are None.
+        no voters near 0 or 1, and no bounds.
         """
         table = last_axis_table(h, self._inner, self._complement)
         if not self._delta:
             values = table - self._exp_epsilon * table[::-1]
             values[:, self._outside] = -np.inf
-            return Best(values[None, None], table), None
+            return Best(values[None, None], table), np.empty((0, *table.shape))
         table[:, self._outside] = np.nan
         # up and down: the extremes of E T(o + X) over d.
-        up, down = table.copy(), table.copy()
-        for step in self._steps(table):
-            n = step.shape[-1]
+        up, down, step = table.copy(), table.copy(), table
+        for n in range(self._voters, 0, -1):
+            # One voter more, for s and o below n.
+            step = self._delta * step[:, :-1, 1:] + self._stay * step[:, :-1, :-1]
             # Entries with s + o > K are nan, which fmax and fmin ignore.
             np.fmax(up[:, :n, :n], step, out=up[:, :n, :n])
             np.fmin(down[:, :n, :n], step, out=down[:, :n, :n])
@@ -275,12 +239,6 @@ class CornerValues:
     def _mirrored(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return values over (corner, s, o) at (corner, s, K - s - o)."""
         return np.take_along_axis(values, np.broadcast_to(self._mirror, values.shape), axis=2)
-
-    def _steps(self, table: Values) -> Iterator[Values]:
-        """Yield E T(o + X) for d = 1..K, over (corner, s, o) with s and o in 0..K - d."""
-        for _ in range(self._voters):
-            table = self._delta * table[:, :-1, 1:] + self._stay * table[:, :-1, :-1]
-            yield table
 
 
 def last_axis_table(h: Vector, p: Vector, q: Vector) -> Values:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dpopt
 from dpopt import Majority, NotPrivateError, majority, verify
-from dpopt.majority import judge, reduced_size, shifted
+from dpopt.majority import judge, reduced_size
 from dpopt.majority.program import row_of
 from dpopt.majority.voters import Counts, full_gamma, signed
 from tests.majority.brute import (
@@ -104,13 +104,9 @@ def test_every_row_is_within_the_bound(setting: Majority) -> None:
                 assert exact <= F(float(bound)) + 8 * error
 
 
-@pytest.mark.parametrize("many", [0.0, 1e9])
 @pytest.mark.parametrize("setting", BOUND[2:3] + BOUND[5:6], ids=str)
-def test_the_screen_leaves_open_what_it_must(
-    setting: Majority, many: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All rows one by one, whether the screen prices them all at once, or place by place."""
-    monkeypatch.setattr(shifted, "_MANY", many)
+def test_the_screen_leaves_open_what_it_must(setting: Majority) -> None:
+    """All rows one by one."""
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     gamma = weights(setting.table(np.array(random_weights(setting, 2)) / ONE))
     h, budget = levels(gamma), float(budget_of(setting))
