@@ -24,7 +24,7 @@ from math import ceil, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks, verify
+from dpopt import verify
 from dpopt._types import Vector
 from dpopt.lp import Rows, Separation, make_rows, solve
 from dpopt.majority.objectives import maxima
@@ -176,7 +176,6 @@ class CornerOracle:
 
     Args:
         setting: the voters and the target.
-        cuts: largest number of rows to return at once; K + 9 if None.
 
     Example:
         >>> from dpopt import majority
@@ -187,11 +186,11 @@ class CornerOracle:
         0.47
     """
 
-    def __init__(self, setting: Voters, cuts: int | None = None) -> None:
+    def __init__(self, setting: Voters) -> None:
         require_voters(setting)
         self.setting, self.checked = setting, reduced_size(setting)
-        default = 2 * setting.middle + 8
-        self.cuts = default if cuts is None else _checks.integer("cuts", cuts, 1)
+        # Largest number of rows returned at once.
+        self.cuts = 2 * setting.middle + 8
         inner, voter_delta = np.array(setting.corner("bc")), setting.voter_delta
         self._values = CornerValues(
             setting.voters, inner, 1.0 - inner, (voter_delta, 1.0 - voter_delta), setting.ratio

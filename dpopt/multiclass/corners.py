@@ -84,14 +84,6 @@ class Configurations:
         self.pairs = tuple(itertools.combinations(range(classes), 2))
 
     @cached_property
-    def count(self) -> int:
-        """Number of pairs of a configuration of edges and counts of loops."""
-        return sum(
-            len(level.signed) * len(histograms(self.voters - level.edges, self.classes))
-            for level in self.levels
-        )
-
-    @cached_property
     def up(self) -> tuple[IntVector, ...]:
         """For each sum t < K of n, the index of n + e_y, shape (C, histograms): y, n."""
         return tuple(
