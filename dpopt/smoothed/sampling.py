@@ -51,7 +51,7 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
     if m == 2:
         # Each pair of neighbours (H, H + 1) counts in both directions, as D(H || H + 1) =
         # D(n - H || n - 1 - H), and for both databases: first for H, then for H + 1.
-        forward = log_divergence(mechanism, epsilon, np.arange(n))
+        forward = pooled_log_divergence(mechanism, epsilon, n, np.arange(n))
         result = np.full(n + 1, -np.inf)
         np.maximum(forward, forward[::-1], out=result[:-1])
         result[1:] = np.maximum(result[1:], result[:-1])
@@ -87,17 +87,6 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
         )
     logs = pooled_log_divergence(mechanism, epsilon, first + second, np.array(sorted(ones)))
     return np.array([float(logs.max())])
-
-
-def log_divergence(mechanism: SamplingHistogram, epsilon: float, ones: IntVector) -> Vector:
-    """Return ln D(H + 1 || H) for two categories and H in 0..n-1; -inf where D is exactly 0.
-
-    D(H + 1 || H) = sum_h max(0, Pr[h | H + 1] - e^epsilon Pr[h | H]) over published counts h; the
-    other direction is D(H || H + 1) = D(n - H || n - 1 - H), by exchanging ones and zeros.
-    """
-    records, drawn = mechanism.records, mechanism.drawn
-    high, low = logarithms.exponential(min(epsilon, _LARGEST_EPSILON))
-    return np.minimum(log_tails(records, records - drawn, ones + 1, 1.0, (high, low)), 0.0)
 
 
 def log_tails(
@@ -157,8 +146,8 @@ def pooled_log_divergence(
 ) -> Vector:
     """Return ln D(H || H - e_a + e_b) for H_a = ones + 1 records of a among the pool's n'.
 
-    The pool is the n' records of the categories a and b. The divergence is an average of binary
-    divergences,
+    The pool is the n' records of the categories a and b, of two categories all n. It is -inf where
+    D is exactly 0. The divergence is an average of binary divergences,
 
         D(H || H - e_a + e_b) = sum_{T'} Pr[T'] D_binary(n', T'; H_a || H_a - 1),
 

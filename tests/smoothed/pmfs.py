@@ -103,7 +103,8 @@ def log_delta_at(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.
 
 def log_divergence(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64]) -> Vector:
     """Return the package's ln D(H + 1 || H)."""
-    return sampling.log_divergence(SamplingHistogram(records, drawn), epsilon, ones)
+    mechanism = SamplingHistogram(records, drawn)
+    return sampling.pooled_log_divergence(mechanism, epsilon, records, ones)
 
 
 def assert_logs(logs: npt.ArrayLike, exact: Iterable[Any], tolerance: float) -> None:
