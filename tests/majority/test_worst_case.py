@@ -16,10 +16,10 @@ from dpopt.majority import (
     SamplePrior,
     UniformPrior,
     WorstCase,
-    constant,
 )
 from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
+from experiments.majority import baselines
 from tests.majority.brute import reduced_multisets
 
 
@@ -188,7 +188,7 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority)
     level = min(1.0, 1.0 / dense.sum(axis=1).max())
     assert design.gamma.min() >= level - 3e-9
     if setting.voter_delta == 0.0:
-        assert design.gamma.min() >= constant(setting).min() - 3e-9
+        assert design.gamma.min() >= baselines.constant(setting).min() - 3e-9
 
 
 @pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
