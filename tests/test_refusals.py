@@ -174,7 +174,7 @@ kernel(graph="path", shape=(3,)) -> belongs to the graphs 'grid' and 'hamming'
 kernel(prior=[0.5, 0.5]) -> prior has shape
 kernel(prior=[1, 1, 1], objective="worst-case") -> belongs to objective 'mean'
 kernel(invariant=[0.5, 0.6, 0.7]) -> invariant sums to 1.8
-kernel(invariant=([[1.0, 0.0]], [[0.5, 0.5, 0.0]])) -> invariant has shapes
+kernel(invariant=np.eye(3)) -> invariant has shape (3, 3); it must be (3,)
 kernel(loss=np.ones((3, 2)), invariant=[0.2, 0.3, 0.5]) -> as many outputs as inputs
 kernel(constraints="near.json") -> read_constraints
 kernel(loss=np.zeros((150, 150)), delta=0.1).problem() -> at most 2,000,000
@@ -199,7 +199,7 @@ on_a_ring([([1, 0, 2, 3], [0, 1, 2, 3])]) -> the pair (0, 0) to (1, 0), and loss
 on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> which are none in graph
 on_a_ring("cyclic", graph="path") -> 'cyclic' maps the neighbours
 on_a_ring("cyclic", prior=[1, 2, 1, 2]) -> prior gives them different weights
-on_a_ring("reflection", invariant=([[1.0, 0, 0, 0]], [[0.4, 0.2, 0.2, 0.2]])) -> not keep invariant
+on_a_ring("reflection", invariant=[0.25] * 4) -> there are constraints, an invariant or names
 on_a_ring("hamming") -> 'hamming' without a shape
 on_a_ring("cyclic", loss=ring(4)[:, :3]) -> 4 inputs and 3 outputs
 on_a_ring("cyclic", loss="absolute", inputs=100_000, graph="cycle") -> not known to keep the loss

@@ -109,23 +109,16 @@ class ConstraintBlock:
         return sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
 
     def over(self, inputs: Inputs) -> SparseMatrix:
-        """Return the rows over the masses of all outputs of each variable, shape (rows, size)."""
-        variables = self._variables(inputs)
-        # A coefficient of one output, divided by the number of outputs in the variable's mass.
-        entries = (self.coefficients / inputs.counts[variables], (self.places[:, 0], variables))
-        return sp.csr_array(entries, shape=(self.count, inputs.size))
-
-    def _variables(self, inputs: Inputs) -> IntVector:
-        """Return the variable of each coefficient."""
-        return inputs.table()[self.places[:, 1], self.places[:, 2]]
+        """Return the rows over the variables of a table without a symmetry, shape (rows, size)."""
+        return self.matrix(len(inputs.row_sizes), len(inputs.column_sizes))
 
     def sums(self, table: Table) -> list[Fraction]:
         """Return sum_xy c_ixy K[x, y] of each row, exactly."""
-        sums = [Fraction(0)] * self.count
-        variables, coefficients = self._variables(table.inputs).tolist(), self.coefficients.tolist()
-        rows = self.places[:, 0].tolist()
-        for row, variable, coefficient in zip(rows, variables, coefficients, strict=True):
-            sums[row] += Fraction(coefficient) * table.weights[variable]
+        sums, outputs = [Fraction(0)] * self.count, len(table.inputs.column_sizes)
+        for (row, x, y), coefficient in zip(
+            self.places.tolist(), self.coefficients.tolist(), strict=True
+        ):
+            sums[row] += Fraction(coefficient) * table.weights[x * outputs + y]
         return [value / table.total for value in sums]
 
     def misses(self, table: Table) -> Fraction:

@@ -121,7 +121,7 @@ def _per_symbol(setting: Kernel) -> _Symbols | None:
     # In nats. Below it, 1 - a^2 is too small a divisor for floats; such kernels hardly depend on x.
     if setting.delta > 0 or setting.epsilon < 1e-6:
         return None
-    if setting.blocks or setting.invariances is not None or setting.symmetry != "none":
+    if setting.blocks or setting.invariant is not None or setting.symmetry != "none":
         return None
     losses = -setting.loss_table if setting.maximises else setting.loss_table
     if setting.graph_name == "grid" and setting.shape is not None and len(setting.shape) > 1:

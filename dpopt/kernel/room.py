@@ -118,7 +118,7 @@ def _corrected(
         for name, block in model.variables.items()
     }
     every = sp.hstack([masses.get(name, zeros) for name, zeros in none.items()], format="csr")
-    # `every` maps the program's variables to masses; `point` is K as these variables.
+    # `every` maps the program's variables to K; `point` is K as these variables.
     point = _program_point(model, inputs, guarantee, values)
     reached = matrix @ point
     broken = (rows.lower - reached, reached - rows.upper, model.lower - point, point - model.upper)
@@ -143,22 +143,20 @@ def _corrected(
     change.add_rows("below", {"change": -every, "largest": -one}, upper=0.0)
     change.minimise({"largest": [1.0]})
     solution = solve(change, Highs(interior=True), time_limit=_SECONDS)
-    return values + violation * (every @ solution["change"]) / inputs.counts
+    return values + violation * (every @ solution["change"])
 
 
 def _program_point(model: Model, inputs: Inputs, guarantee: Guarantee, values: Vector) -> Vector:
     """Return probabilities as values of the variables of a program of tables."""
     x, slices = np.zeros(model.cost.size), model.variables
-    masses = values * inputs.counts
     if "kernel" in slices:
-        x[slices["kernel"]] = masses
+        x[slices["kernel"]] = values
     else:
         ceilings = values[inputs.neighbours].max(axis=1)
         x[slices["ceiling"]] = ceilings
-        floor = math.exp(-guarantee.epsilon) * inputs.counts
         group = np.empty(inputs.size, dtype=np.int64)
         group[inputs.neighbours] = np.arange(len(ceilings))[:, None]
-        x[slices["excess"]] = masses - floor * ceilings[group]
+        x[slices["excess"]] = values - math.exp(-guarantee.epsilon) * ceilings[group]
     if "excess_mass" in slices:
         # The excess of an entry makes its privacy row tight where that is violated.
         privacy = model.rows.matrix[model.blocks["privacy"]]

@@ -30,7 +30,7 @@ from dpopt.lp import Solution
 from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.privacy.guarantee import in_short
-from dpopt.table import Graph, Inputs, Losses, Table, repair, rounded
+from dpopt.table import Graph, Inputs, Losses, Table, constant, repair, rounded
 from dpopt.table.inputs import checked_indices
 from dpopt.table.rounding import alike
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-Invariances = tuple[Matrix, Matrix]
 GraphLike = str | npt.ArrayLike
 """A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
@@ -53,7 +52,7 @@ class Kernel(Budgeted):
                or  max_x sum_y loss[x, y] K[x, y]                   ("worst-case"; rows "losses")
         subject to sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
-                   A K = B, or q K = q                              "invariance"
+                   sum_x q_x K[x, y] = q_y                          "invariance"
                    lower <= sum_xy c_xy K[x, y] <= upper            your ``constraints``
 
     for all outputs y and all neighbours x, x' of the graph; K >= 0. "mean" and "worst-case" are
@@ -88,9 +87,7 @@ class Kernel(Budgeted):
         objective: "mean" or "worst-case"; the worst case of a utility is its least value.
         sense: "minimise" a loss or "maximise" a utility; "minimize" and "maximize" as well.
         invariant: q with q K = q, so that inputs drawn from q give outputs distributed as q;
-            non-negative with sum 1, where inputs and outputs are the same. Or a pair (A, B) for
-            A K = B: each of the m rows of A, shape (m, inputs), has weights of the inputs, and the
-            same row of B, shape (m, outputs), the weighted sum of the rows of K. Or None.
+            non-negative with sum 1, where inputs and outputs are the same. Or None.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
@@ -102,9 +99,10 @@ class Kernel(Budgeted):
             one), "dihedral" (both of these), "hamming" (words: their positions, and the symbols
             at each, permuted), "symbols" (inputs permuted in any way, outputs alike), "auto" (the
             first that holds of hamming, symbols, dihedral, cyclic and reflection), or generators:
-            pairs of permutations (sigma, tau) of the inputs and of the outputs.
+            pairs of permutations (sigma, tau) of the inputs and of the outputs. Only without
+            ``constraints``, ``invariant`` and names.
         input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
-            0, 1, ... if None. Inputs and outputs have names only without a symmetry.
+            0, 1, ... if None.
         output_names: names of the outputs, which releases return; likewise.
         releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
             depend on the outputs before. Instead of epsilon and delta there are total_epsilon and
@@ -177,11 +175,6 @@ class Kernel(Budgeted):
         symmetry, orbits = settled(self)
         self.keep(symmetry=symmetry)
         if orbits is not None:
-            if any(self.names):
-                raise ParameterError(
-                    f"symmetry is {_checks.shown(symmetry)} and inputs or outputs have names; "
-                    "leave one of them out."
-                )
             # Checking the symmetry has computed its orbits: cache them.
             vars(self)["domain"] = orbits
 
@@ -238,14 +231,6 @@ class Kernel(Budgeted):
     def _called(self, places: IntVector) -> npt.NDArray[Any]:
         """Return what outputs are called: their numbers where they have no names."""
         return places if self.output_names is None else super()._called(places)
-
-    @cached_property
-    def invariances(self) -> Invariances | None:
-        """(A, B) with A K = B, shapes (m, inputs) and (m, outputs), or None."""
-        fixed: Any = self.invariant
-        if isinstance(fixed, np.ndarray):
-            return frozen(fixed[None, :]), frozen(fixed[None, :])
-        return fixed
 
     @property
     def graph_name(self) -> str:
@@ -314,21 +299,15 @@ class Kernel(Budgeted):
 
     @cached_property
     def invariance_rows(self) -> tuple[ConstraintBlock, ...]:
-        """A K = B as rows for one output of each orbit; by symmetry the other outputs follow."""
-        if self.invariances is None:
+        """The rows of q K = q, one for each output."""
+        if self.invariant is None:
             return ()
-        lhs, rhs = self.invariances
-        first = np.unique(self.domain.columns, return_index=True)[1]
-        outputs = self.domain.representatives[first, 1]
-        # Row (i, y) is sum_x A_ix K[x, y] = B_iy.
-        i, x = np.nonzero(lhs)
-        rows = i[:, None] * len(outputs) + np.arange(len(outputs))
-        indices = np.stack(np.broadcast_arrays(rows, x[:, None], outputs), axis=-1)
-        limits = tuple(rhs[:, outputs].ravel().tolist())
-        coefficients = np.repeat(lhs[i, x], len(outputs))
-        return (
-            ConstraintBlock("invariance", indices.reshape(-1, 3), coefficients, limits, limits),
-        )
+        q = cast(Vector, self.invariant)
+        # Row y is sum_x q_x K[x, y] = q_y.
+        x, y = np.flatnonzero(q)[:, None], np.arange(self.outputs)
+        places = np.stack(np.broadcast_arrays(y, x, y), axis=-1).reshape(-1, 3)
+        limits = tuple(q.tolist())
+        return (ConstraintBlock("invariance", places, q[places[:, 1]], limits, limits),)
 
     def one_release(self, guarantee: Guarantee) -> Kernel:
         """Return the setting of one release with a guarantee of its own."""
@@ -365,8 +344,8 @@ class Kernel(Budgeted):
             return entries
         neighbours = 1 if self.pairs is None and self.delta == 0 else self.inputs
         neighbours = neighbours if self.pairs is None else len(self.pairs) / self.inputs
-        fixed = 0 if self.invariances is None else len(self.invariances[0])
-        constraint_entries = sum(block.places.size for block in self.blocks) + fixed * entries
+        constraint_entries = sum(block.places.size for block in self.blocks)
+        constraint_entries += 0 if self.invariant is None else entries
         return int(2 * entries * max(1, neighbours)) + constraint_entries
 
     def as_point(self, values: Vector) -> Vector:
@@ -399,7 +378,7 @@ class Kernel(Budgeted):
         """Return a point as a private table, as `table` does, however far its rows are moved."""
         if self.blocks:
             return constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
-        if self.invariances is not None:
+        if self.invariant is not None:
             values = np.maximum(point, 0.0)
             values = values / (self.domain.sums @ values)[self.domain.rows]
             first = rounded(self.domain, values, self.bits, equal=alike(self.guarantee))
@@ -407,15 +386,14 @@ class Kernel(Budgeted):
         return super().table(point)
 
     def interior(self, values: Vector) -> Table:
-        """Return half the mean row, half uniform; under invariances, a row that satisfies them."""
-        row = None if self.invariances is None else _row_satisfying(*self.invariances)
-        if row is None:
+        """Return half the mean row, half uniform; with q K = q, all rows q."""
+        if self.invariant is None:
             return super().interior(values)
-        row = row[self.domain.representatives[:, 1]]
+        q = cast(Vector, self.invariant)
         # It must give every used output a probability above 0.
-        if np.any((values > 0) & (row <= 0)):
+        if np.any((values > 0) & (q[self.domain.columns] <= 0)):
             return super().interior(values)
-        return rounded(self.domain, row, self.bits)
+        return constant(self.domain, q / q.sum(), self.bits)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:
         """Return the kernel, its expected loss for each input, and its constraint violations."""
@@ -500,27 +478,9 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
     return tuple(_checks.integer("shape", size, 1, 2**31 - 1) for size in shape)
 
 
-def _invariant(
-    invariant: Any,  # noqa: ANN401
-    inputs: int,
-    outputs: int,
-) -> Vector | Invariances | None:
+def _invariant(invariant: npt.ArrayLike | None, inputs: int, outputs: int) -> Vector | None:
     if invariant is None:
         return None
-    # A file holds (A, B) as a list of two matrices; a list of two numbers is a row q.
-    pair = isinstance(invariant, tuple | list) and len(invariant) == 2
-    if pair and isinstance(invariant[0], Sequence | np.ndarray):
-        lhs = _checks.floats("the matrix of invariant", invariant[0])
-        rhs = _checks.floats("the right side of invariant", invariant[1])
-        fits = lhs.ndim == rhs.ndim == 2 and len(lhs) == len(rhs) > 0
-        if not fits or lhs.shape[1] != inputs or rhs.shape[1] != outputs:
-            raise ParameterError(
-                f"invariant has shapes {lhs.shape} and {rhs.shape}; they must be "
-                f"(m, {inputs}) and (m, {outputs})."
-            )
-        if not np.all(np.isfinite(lhs)) or not np.all(np.isfinite(rhs)):
-            raise ParameterError("invariant holds a value that is not finite.")
-        return frozen(lhs), frozen(rhs)
     row = _checks.floats("invariant", invariant)
     if inputs != outputs:
         raise ParameterError(
@@ -533,14 +493,3 @@ def _invariant(
     if abs(total - 1.0) > 1e-9:
         raise ParameterError(f"invariant sums to {digits(total)}; it must sum to 1.")
     return pmf
-
-
-def _row_satisfying(lhs: Matrix, rhs: Matrix) -> Vector | None:
-    """Return u >= 0 with A 1 u^T = B: K with all rows u has A K = B; None if there is none."""
-    totals = lhs.sum(axis=1)
-    largest = int(np.argmax(np.abs(totals)))
-    if totals[largest] == 0:
-        return None
-    row = rhs[largest] / totals[largest]
-    fits = np.allclose(np.outer(totals, row), rhs, rtol=0.0, atol=1e-12 * np.abs(rhs).max())
-    return row if fits and np.all(row >= 0) and row.sum() > 0 else None

@@ -431,7 +431,9 @@ case("kernel/3x3 grid", kernels, "absolute", 0.8, graph="grid", shape=(3, 3))
 case("kernel/4x4 grid minimax", kernels, "squared", 0.8, graph="grid", shape=(4, 4))
 case("kernel/3 bits", kernels, "hamming", 1.0, graph="hamming", shape=(2, 2, 2))
 case("kernel/3 qK=q", kernels, power(3, 1), 0.5, prior=THREE, invariant=THREE)
-case("kernel/3 AK=B", kernels, power(3, 1), 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]]))
+# The mean of the first and the last row is (1/4, 1/2, 1/4).
+ENDS_MEAN = [("ends", np.kron([[0.5, 0.0, 0.5]], np.eye(3)), *[[0.25, 0.5, 0.25]] * 2)]
+case("kernel/3 equal rows", kernels, power(3, 1), 0.5, constraints=ENDS_MEAN)
 case("kernel/6 own rows", kernels, "absolute", 1.0, graph="path", inputs=6, constraints=CAPPED)
 case(
     "kernel/6 own rows worst", kernels, power(6, 2), 1.0, objective="worst-case", constraints=CAPPED

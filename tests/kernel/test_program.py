@@ -45,10 +45,11 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
     )
     assert found.residuals["forbid"] == found.kernel[0, 1]
     assert found.residuals["forbid"] <= 1e-9
-    fixed = (np.eye(2), np.array([[0.6, 0.4], [0.4, 0.6]]))
-    found = optimal(1 - np.eye(2), epsilon=1.0, invariant=fixed)
-    missed = np.abs(found.kernel - fixed[1]).max()
-    assert found.residuals["invariance"] == pytest.approx(missed, abs=1e-15)
+    fixed = np.array([0.6, 0.4, 0.4, 0.6])
+    rows: Any = [("fixed", np.eye(4), fixed, fixed)]
+    found = optimal(1 - np.eye(2), epsilon=1.0, constraints=rows)
+    missed = np.abs(found.kernel.ravel() - fixed).max()
+    assert found.residuals["fixed"] == pytest.approx(missed, abs=1e-15)
     assert missed <= 1e-12
 
 
@@ -64,8 +65,9 @@ def test_infeasible_rows_are_named() -> None:
             constraints=[("certain", row, 0.9, None), ("never", always, None, 0.1)],
         )
     assert {"certain", "never", "privacy"} <= set(caught.value.blocks)
+    rare: Any = [("rare", np.eye(4)[1::2], None, 0.1)]
     with pytest.raises(InfeasibleError, match="invariance"):
-        optimal(np.eye(2), epsilon=1.0, invariant=([[1.0, 0.0]], [[0.7, 0.7]]))
+        optimal(np.eye(2), epsilon=1.0, invariant=[0.5, 0.5], constraints=rare)
 
 
 def test_duals_of_delta_are_its_price() -> None:

@@ -240,7 +240,7 @@ def test_a_kernel_with_names_takes_and_gives_them(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="one of the names"):
             found.release(0)
     assert {*dpopt.certify(design).inputs} <= {"low", "mid", "high"}
-    with pytest.raises(ParameterError, match="have names; leave one of them out"):
+    with pytest.raises(ParameterError, match="names of inputs or outputs; leave one of them out"):
         replace(setting, symmetry="reflection")
     with pytest.raises(ParameterError, match="outputs has 2 names"):
         replace(setting, output_names=["no", "yes"])
@@ -255,7 +255,7 @@ def test_the_setting_keeps_its_own_copies() -> None:
     assert setting.pairs.tolist() == [[0, 1], [1, 0]]
     assert setting.weights is not None
     assert setting.weights.tolist() == pytest.approx([0.2, 0.3, 0.5])
-    assert setting.invariances is not None
-    assert setting.invariances[0][0].tolist() == pytest.approx([0.2, 0.3, 0.5])
-    for array in (setting.loss_table, setting.weights, setting.pairs, *setting.invariances):
+    assert isinstance(setting.invariant, np.ndarray)
+    assert setting.invariant.tolist() == pytest.approx([0.2, 0.3, 0.5])
+    for array in (setting.loss_table, setting.weights, setting.pairs, setting.invariant):
         assert not array.flags.writeable

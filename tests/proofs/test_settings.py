@@ -36,9 +36,6 @@ SETTINGS: dict[str, Any] = {
         invariant=[0.25, 0.5, 0.25],
         constraints=OWN,
     ),
-    "kernel of pairs": Kernel(
-        "absolute", 1.0, inputs=3, invariant=([[1.0, 0.0, -1.0]], [[0.0] * 3])
-    ),
     "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"),
     "kernel on a grid": Kernel([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
     "kernel around": Kernel("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
@@ -94,8 +91,11 @@ WRONG: list[Any] = [
 
 # Values of several fields that do not go together.
 TOGETHER: dict[str, list[dict[str, Any]]] = {
-    "kernel of pairs": [{"invariant": [[[1.0, 0.0]], [[0.0] * 3]]}, {"prior": [1.0, 1.0]}],
-    "kernel of a table": [{"prior": [1.0, 1.0]}, {"prior": [0.0] * 3}],
+    "kernel of a table": [
+        {"invariant": [[[1.0, 0.0]], [[0.0] * 3]]},
+        {"prior": [1.0, 1.0]},
+        {"prior": [0.0] * 3},
+    ],
 }
 
 

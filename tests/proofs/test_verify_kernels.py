@@ -33,7 +33,6 @@ SETTINGS: dict[str, Any] = {
     "dihedral": Kernel("zero-one", 1.0, 0.05, inputs=6, graph="cycle", symmetry="dihedral"),
     "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),
     "q K = q": Kernel(PATH, 0.5, prior=PRIOR, invariant=PRIOR),
-    "A K = B": Kernel(PATH, 0.5, invariant=([[0.5, 0.0, 0.5]], [[0.25, 0.5, 0.25]])),
     "own rows": Kernel("absolute", 1.0, inputs=4, graph="path", constraints=OWN),
     "epsilon = 0": Kernel("absolute", 0.0, inputs=4, graph="path"),
     "utility": Kernel(PATH, 0.7, sense="maximise", objective="worst-case"),
