@@ -9,20 +9,13 @@ from dpopt.public_prior.prior import (
     draw_own_category,
     public_distribution,
 )
-from dpopt.public_prior.utility import (
-    DIVERGENCES,
-    diagonal_bounds,
-    minimax_utility,
-    point_mass_divergence,
-)
+from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 
 __all__ = [
-    "DIVERGENCES",
     "PublicDistribution",
     "diagonal_bounds",
     "draw_own_category",
     "minimax_utility",
     "mollify",
-    "point_mass_divergence",
     "public_distribution",
 ]

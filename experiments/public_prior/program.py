@@ -166,15 +166,25 @@ def _record(
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 
 
+def least_divergences(prior: np.ndarray, epsilon: float) -> dict[str, float]:
+    """Return Gamma_f of theorem 1, (1 - x) f(0) + x f(1 / x), for three divergences.
+
+    x is the largest possible min_i K_ii, and (1 - x) / x = e^-epsilon (1 - q_min) / q_min.
+    """
+    least = float(prior.min())
+    odds = (1 - least) / least * math.exp(-epsilon)
+    return {"tv": odds / (1 + odds), "kl": math.log1p(odds), "chi-square": odds}
+
+
 def _divergences(
     kernel: np.ndarray, prior: np.ndarray, epsilon: float, pmfs: np.ndarray
 ) -> dict[str, Cell]:
     """Return by how much Gamma_f is exceeded or missed, relative to it, for three divergences."""
-    points = np.eye(prior.size)
+    points, least = np.eye(prior.size), least_divergences(prior, epsilon)
     measured = {"tv": total_variation, "kl": kl_divergence, "chi-square": _chi_square}
     missed, over = 0.0, 0.0
     for name, divergence in measured.items():
-        gamma = public_prior.minimax_utility(prior, epsilon, name)
+        gamma = least[name]
         worst = float(np.max(divergence(points, points @ kernel)))
         missed = max(missed, abs(worst / gamma - 1))
         over = max(over, float(np.max(divergence(pmfs, pmfs @ kernel))) / worst - 1)
