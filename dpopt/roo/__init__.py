@@ -6,7 +6,7 @@ and its conference version (ITW 2025).
 
 from dpopt.data.columns import tally_file
 from dpopt.data.tally import Tally, tally
-from dpopt.roo.rules import RULES, RooAudit, Witness, journal_is_private, rule_weights
+from dpopt.roo.rules import RULES, RooAudit, Witness, rule_weights
 from dpopt.roo.setting import CategorySetting, RooSetting
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "RooSetting",
     "Tally",
     "Witness",
-    "journal_is_private",
     "rule_weights",
     "tally",
     "tally_file",

@@ -34,8 +34,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """Return q_0, q_1, ... of a rule as integers over 2^62; later ones are 0 ("roo": equal to q_0).
 
     The recursions run in integers, with a rational r <= e^epsilon instead of e^epsilon, and round
-    up in every step. The rules are those of `RevealOrObscure`; `journal_is_private` says when
-    "journal" is private.
+    up in every step. The rules are those of `RevealOrObscure`.
 
     Args:
         setting: n, k and epsilon.
@@ -97,29 +96,6 @@ class _Least:
         else:
             slope = before - after
         return max(0, -(-needed // slope)) if slope > 0 else 0
-
-
-def journal_is_private(setting: RooSetting) -> bool:
-    """Return whether the journal's recursion is epsilon-DP: theorem 2 of the paper, repaired.
-
-    Let e = e^epsilon, M = floor(n / k) and t_M = (1 - (e - 1) M) / (1 + (e - 1) (n / k - M)). The
-    recursion is epsilon-DP if and only if k divides n, or n < k, or e >= 1 + 1 / M, or q_M >= t_M.
-    Raising q_M to t_M where k does not divide n ("journal-repaired") makes it always private. The
-    proof is on the page docs/theorems/journal.md.
-
-    Args:
-        setting: n, k and epsilon; e is its `ratio`.
-
-    Raises:
-        ParameterError: if more than 1,000,000 of the q_m are not 0.
-    """
-    _checks.instance("setting", setting, RooSetting)
-    last = setting.largest_minimum
-    needed = _Least(setting, {})(("move", last, last, last, last + 1), last)
-    if setting.records % setting.categories == 0 or last == 0 or needed == 0:
-        return True
-    weights = rule_weights(setting, "journal")
-    return (weights[last] if last < len(weights) else 0) >= needed
 
 
 def first_free(setting: RooSetting) -> int:

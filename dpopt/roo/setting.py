@@ -5,7 +5,6 @@ Also the base class of all samplers of one category from counts.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping
@@ -71,11 +70,6 @@ class RooSetting:
     def ratio(self) -> Fraction:
         """Rational lower bound r of e^epsilon, of 128 bits, that integer tables satisfy."""
         return exp_lower(self.epsilon)
-
-    @property
-    def obscuring(self) -> float:
-        """q_0 = 1 / (1 + (n / k) (e^epsilon - 1)): the least q of ROO (theorem 1)."""
-        return 1.0 / (1.0 + self.records / self.categories * math.expm1(self.epsilon))
 
     def fitting(self, counts: npt.ArrayLike | Mapping[Any, Any]) -> IntVector:
         """Return counts as integers, shape (k,), checked against n and k."""
@@ -164,13 +158,3 @@ class CategorySetting(RooSetting, Setting):
         weights = self._of_counts(table, self.fitting(counts))
         total = sum(weights)
         return frozen([weight / total for weight in weights])
-
-
-def checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
-    """Return a distribution P of the records, checked and normalised, shape (k,)."""
-    pmf = _checks.floats("distribution", distribution)
-    if pmf.shape != (categories,):
-        raise ParameterError(f"distribution has shape {pmf.shape}; it must be ({categories},).")
-    if not np.all((pmf >= 0) & (pmf <= 2)) or not abs(pmf.sum() - 1) <= 1e-9:
-        raise ParameterError("distribution must hold probabilities that sum to 1.")
-    return pmf / pmf.sum()

@@ -19,7 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._types import Vector, frozen
 from dpopt.roo.minimum import RevealOrObscure
-from dpopt.roo.setting import RooSetting, checked_pmf
+from dpopt.roo.setting import RooSetting
 from dpopt.shape import Design
 from experiments.roo.minimum_distribution import MinimumDistribution
 
@@ -73,7 +73,7 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
         raise ParameterError(f"sampler is {shown(sampler)}; it must be one of RevealOrObscure.")
     _checks.integer("records", setting.records, 1, _LARGEST_RECORDS)
     _checks.integer("categories", setting.categories, 2, _MOST_CATEGORIES)
-    p = checked_pmf(distribution, setting.categories)
+    p = _checked_pmf(distribution, setting.categories)
     if setting.constant or p.min() == 0.0:
         # If a category cannot occur, the smallest count is always 0.
         q = sampler.obscuring(0)
@@ -87,6 +87,16 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
         means += q * bias
         mean_obscuring += q * mass
     return ExpectedOutput(frozen(p), frozen(means[groups]), mean_obscuring)
+
+
+def _checked_pmf(distribution: npt.ArrayLike, categories: int) -> Vector:
+    """Return a distribution P of the records, checked and normalised, shape (k,)."""
+    pmf = _checks.floats("distribution", distribution)
+    if pmf.shape != (categories,):
+        raise ParameterError(f"distribution has shape {pmf.shape}; it must be ({categories},).")
+    if not np.all((pmf >= 0) & (pmf <= 2)) or not abs(pmf.sum() - 1) <= 1e-9:
+        raise ParameterError("distribution must hold probabilities that sum to 1.")
+    return pmf / pmf.sum()
 
 
 @dataclass(frozen=True)

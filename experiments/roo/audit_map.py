@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from pydantic.dataclasses import dataclass
 
 import dpopt
-from dpopt import roo
 from experiments import drawing
 from experiments.parameters import STRICT, Count, Some
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import VIOLATES, data_sets, violates
+from experiments.roo.published import journal_is_private
 from experiments.verdicts import judged
 
 _AUDIT = "exact integers, every inequality of the rule; witness in table audits"
@@ -92,7 +92,7 @@ def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noq
         # Lemma 2 does not cover m = M above n / k - 1 with w_M < 0.
         "beyond_lemma_2": n % k != 0 and math.expm1(epsilon) * (n // k) < 1,
         # Theorem 2, repaired: a condition that needs no audit.
-        "condition": roo.journal_is_private(sampler.setting),
+        "condition": journal_is_private(sampler.setting),
         "data_sets": data_sets(sampler),
     }
 
@@ -138,7 +138,7 @@ def repaired_theorem_2(audits: Table) -> Comparison:
             if row["rule"] == "journal-repaired"
             else row["private"] == row["condition"] and (row["private"] or row["beyond_lemma_2"])
         ),
-        "proved (dpopt.roo.journal_is_private); exact integers, every inequality of the rule",
+        "proved (docs/theorems/journal.md); exact integers, every inequality of the rule",
         show=("records", "categories", "epsilon"),
         said=f"{sum(row['condition'] for row in journal)} of {len(journal)} settings of the "
         "journal's recursion satisfy the condition.",

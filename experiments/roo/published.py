@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import ParameterError
-from dpopt.roo import RooSetting
+from dpopt.roo import RooSetting, rule_weights
+from dpopt.roo.setting import UNIT
 from dpopt.shape import Design
 from experiments.roo.accuracy import lower_bound
 
@@ -40,7 +42,33 @@ def subrr_bound(setting: RooSetting) -> float:
 
 def roo_bound(setting: RooSetting) -> float:
     """Return q_0 (1 - 1/k): ROO, (8) and (49). Attained where P is concentrated on one category."""
-    return setting.obscuring * (1 - 1 / setting.categories)
+    return least_obscuring(setting) * (1 - 1 / setting.categories)
+
+
+def least_obscuring(setting: RooSetting) -> float:
+    """Return q_0 = 1 / (1 + (n / k) (e^epsilon - 1)): the least q of ROO (theorem 1)."""
+    return 1.0 / (1.0 + setting.records / setting.categories * math.expm1(setting.epsilon))
+
+
+def journal_is_private(setting: RooSetting) -> bool:
+    """Return whether the journal's recursion is epsilon-DP: theorem 2 of the paper, repaired.
+
+    Let e = e^epsilon, M = floor(n / k) and t_M = (1 - (e - 1) M) / (1 + (e - 1) (n / k - M)). The
+    recursion is epsilon-DP if and only if k divides n, or n < k, or e >= 1 + 1 / M, or q_M >= t_M.
+    Raising q_M to t_M where k does not divide n ("journal-repaired") makes it always private. The
+    proof is on the page docs/theorems/journal.md. e is the setting's `ratio`.
+    """
+    n, k, last, gain = (
+        setting.records,
+        setting.categories,
+        setting.largest_minimum,
+        setting.ratio - 1,
+    )
+    if n % k == 0 or last == 0 or gain * last >= 1:
+        return True
+    needed = (1 - gain * last) / (1 + gain * (Fraction(n, k) - last))
+    weights = rule_weights(setting, "journal")
+    return (weights[last] if last < len(weights) else 0) >= needed * UNIT
 
 
 @dataclass(frozen=True)
@@ -157,7 +185,7 @@ def ds_roo_rate(setting: RooSetting, least_probability: float) -> DsRooRate:
     # (41), divided by (e^epsilon - 1)^2.
     ratio = (k - 1) / gain / gain
     size = (ratio + math.hypot(ratio, 2 * math.sqrt(k) / gain)) / 2
-    scale = setting.obscuring * (k - 1)
+    scale = least_obscuring(setting) * (k - 1)
     log_leading = -2 * n * gamma**2 + 4 * gamma * m
     return DsRooRate(
         minimum=m,

@@ -320,6 +320,7 @@ def test_a_setting_has_own_rows_or_a_symmetry() -> None:
     far = np.zeros((6, 36))
     far[np.arange(6), np.arange(6) * 6 + (np.arange(6) + 3) % 6] = 1.0
     rows: Any = [("far", far, 0.05, None)]
+    own: Any
     for own in ({"constraints": rows}, {"invariant": [1 / 6] * 6}, {"output_names": "a,b,c,d,e,f"}):
         with pytest.raises(ParameterError, match="symmetry is 'cyclic' and there are constraints"):
             Kernel(1 - np.eye(6), 0.9, graph="cycle", symmetry="cyclic", **own)

@@ -176,7 +176,7 @@ def test_uniform_and_far_away_distributions() -> None:
     assert not far.difference.any()
     p = np.array([0.7, 0.2, 0.1])
     fixed = accuracy.expected_output(dpopt.design(dpopt.RevealOrObscure(40, 3, 0.2, "roo")), p)
-    q = roo.RooSetting(40, 3, 0.2).obscuring
+    q = published.least_obscuring(roo.RooSetting(40, 3, 0.2))
     assert fixed.total_variation == pytest.approx(q * np.abs(p - 1 / 3).sum() / 2, rel=1e-12)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dpopt import roo
 from dpopt.roo.setting import UNIT
+from experiments.roo.published import journal_is_private
 from tests.roo.brute import Rule
 
 EPSILONS = (0.001, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6931, 0.6932, 1.0, 3.0)
@@ -29,7 +30,7 @@ def test_it_tells_private_settings_from_others(categories: int) -> None:
         rule = Rule(records, categories, weights_of(setting, "journal"))
         ratio = rule.worst_ratio()
         private = ratio is not None and ratio <= setting.ratio
-        assert roo.journal_is_private(setting) == private, (records, categories, epsilon)
+        assert journal_is_private(setting) == private, (records, categories, epsilon)
         told.add(private)
         repaired = Rule(records, categories, weights_of(setting, "journal-repaired")).worst_ratio()
         assert repaired is not None
@@ -39,12 +40,12 @@ def test_it_tells_private_settings_from_others(categories: int) -> None:
 
 def test_the_smallest_case_and_one_on_either_side() -> None:
     # The case of the audit; k divides n; e^epsilon on both sides of 1 + 1/M = 2.
-    assert not roo.journal_is_private(roo.RooSetting(3, 2, 0.5))
-    assert roo.journal_is_private(roo.RooSetting(4, 2, 0.5))
-    assert not roo.journal_is_private(roo.RooSetting(3, 2, 0.6931))
-    assert roo.journal_is_private(roo.RooSetting(3, 2, 0.6932))
+    assert not journal_is_private(roo.RooSetting(3, 2, 0.5))
+    assert journal_is_private(roo.RooSetting(4, 2, 0.5))
+    assert not journal_is_private(roo.RooSetting(3, 2, 0.6931))
+    assert journal_is_private(roo.RooSetting(3, 2, 0.6932))
     # Beyond both conditions, q_M may be large enough by itself.
-    assert roo.journal_is_private(roo.RooSetting(7, 3, 0.05))
+    assert journal_is_private(roo.RooSetting(7, 3, 0.05))
 
 
 def recursion(n: int, k: int, e: Fraction, *, raised: bool) -> list[Fraction]:
