@@ -34,7 +34,7 @@ from dpopt.kernel.names import (
 from dpopt.kernel.setting import GraphLike, Kernel
 from dpopt.lp import solve
 from dpopt.privacy import Least
-from dpopt.privacy.graph import GRAPHS, SHAPED
+from dpopt.privacy.graph import GRAPHS
 from dpopt.privacy.guarantee import in_short
 from dpopt.shape import Design, Setting, made
 from dpopt.table import Inputs, Table, over_masses, probabilities_of, rounded
@@ -120,18 +120,16 @@ def certify(
       majorities with up to 4,000,000 privacy rows; the least delta for kernels and noise.
 
     Args:
-        kernel: shape (inputs, outputs), or with more axes, of which the last one is the output and
-            the others, flattened in C order, the input. A nested list, an array of any library, a
-            pandas or polars frame (a row for each input; or the columns input, output and
-            probability), a file of one (.csv, .tsv, .npy), a solved variable or expression of cvxpy
-            or linopy. To ask for the least epsilon or delta, also a design or its table: its
-            integers and its own neighbours are used.
+        kernel: shape (inputs, outputs). A nested list, an array of any library, a pandas or polars
+            frame (a row for each input; or the columns input, output and probability), a file of
+            one (.csv, .tsv, .npy), a solved variable or expression of cvxpy or
+            linopy. To ask for the least epsilon or delta, also a design or its table: its integers
+            and its own neighbours are used.
         epsilon: in [0, 600], in nats; None asks for the least one.
         delta: in [0, 1); None asks for the least one.
         graph: neighbouring inputs: "complete", "path", "cycle", "grid", "hamming", or undirected
             edges, shape (edges, 2), between names where inputs have names.
-        shape: number of symbols at each position of a word, for "grid" and "hamming"; if None, all
-            axes of ``kernel`` but the last.
+        shape: number of symbols at each position of a word, for "grid" and "hamming".
         inputs: names of the inputs in the order of the graph (for "path", neighbours stand next to
             each other); the rows are sorted into it. Required if ``graph`` is a name and the rows
             of a frame or file have names that are not numbers.
@@ -193,7 +191,7 @@ def certify(
                 "is that of the table as it is."
             )
         return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
-    named_table, shape = _with_shape(kernel, graph, shape, inputs)
+    named_table = given_table(kernel, inputs, graph)
     user_rows: Any = constraints
     if isinstance(constraints, str | Path):
         user_rows = read_constraints(constraints)
@@ -286,23 +284,12 @@ def _least(
 ) -> Least:
     if epsilon is None and delta is None:
         raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
-    named_table, shape = _with_shape(kernel, graph, shape, inputs)
+    named_table = given_table(kernel, inputs, graph)
     values = _pmf_table(named_table.table, tolerance)
     # The setting checks the graph and lists the neighbours.
     integers = _rational(values, _of_no_loss(named_table, 0.0, 0.0, graph, shape).domain)
     least = least_of_table(integers, epsilon, delta)
     return replace(least, moved=float_up(_moved(values, integers)))
-
-
-def _with_shape(
-    kernel: object, graph: GraphLike, shape: Sequence[int] | None, inputs: Names | None
-) -> tuple[Given, Sequence[int] | None]:
-    """Return a table in the order that its graph needs, and the shape of the inputs as words."""
-    named_table = given_table(kernel, inputs)
-    named_table.require_order(graph)
-    if shape is None and isinstance(graph, str) and graph in SHAPED:
-        shape = named_table.axes
-    return named_table, shape
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
@@ -424,22 +411,10 @@ class Given(NamedTuple):
     """A table of probabilities, shape (inputs, outputs), with its names if it has any."""
 
     table: npt.NDArray[Any]
-    # Sizes of the axes that were flattened to the first one.
-    axes: tuple[int, ...]
     inputs: tuple[Name, ...] | None
     outputs: tuple[Name, ...] | None
     # Whether the inputs have a meaningful order, beyond that of a file's lines.
     ordered: bool = True
-
-    def require_order(self, graph: GraphLike) -> None:
-        """Refuse a graph such as "path", which needs an order of the inputs, without one."""
-        by_order = isinstance(graph, str) and graph in GRAPHS and not _is_default(graph)
-        if by_order and not self.ordered:
-            raise ParameterError(
-                f"graph is {_checks.shown(graph)} and inputs have the names "
-                f"{listed(self.inputs or ())}, whose order is not known: say it with inputs=, or "
-                "give edges between names."
-            )
 
     def in_order(self, order: Names | None) -> Given:
         """Return the table with its rows sorted by ``order``; a table without names gets them."""
@@ -458,19 +433,25 @@ class Given(NamedTuple):
         return self._replace(table=self.table[rows], inputs=order_names, ordered=True)
 
 
-def given_table(kernel: object, order: Names | None = None) -> Given:
-    """Return any table that `certify` accepts with two axes and its names."""
+def given_table(kernel: object, order: Names | None = None, graph: GraphLike = "complete") -> Given:
+    """Return any table that `certify` accepts with its names, in the order that its graph needs."""
     values = _plain_values(kernel)
     if isinstance(values, Mapping):
         named_table = _of_columns(values)
     else:
-        array = _checks.floats("kernel", values)
-        if array.ndim < 2 or array.size == 0:
-            raise ParameterError(f"kernel has shape {array.shape}; {_FIT}.")
-        named_table = Given(array.reshape(-1, array.shape[-1]), array.shape[:-1], None, None)
-    if named_table.table.size == 0:
-        raise ParameterError(f"kernel has shape {named_table.table.shape}; {_FIT}.")
-    return named_table.in_order(order)
+        named_table = Given(_checks.floats("kernel", values), None, None)
+    shape = named_table.table.shape
+    if len(shape) != 2 or 0 in shape:
+        raise ParameterError(f"kernel has shape {shape}; {_FIT}.")
+    named_table = named_table.in_order(order)
+    by_order = isinstance(graph, str) and graph in GRAPHS and not _is_default(graph)
+    if by_order and not named_table.ordered:
+        raise ParameterError(
+            f"graph is {_checks.shown(graph)} and inputs have the names "
+            f"{listed(named_table.inputs or ())}, whose order is not known: say it with inputs=, "
+            "or give edges between names."
+        )
+    return named_table
 
 
 def _plain_values(kernel: object) -> object:
@@ -562,7 +543,7 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
         )
     output_names = checked_names("outputs", tuple(outputs), len(outputs))
     ordered = _are_numbers(columns["input"])
-    return Given(table, table.shape[:-1], tuple(inputs), output_names, ordered)
+    return Given(table, tuple(inputs), output_names, ordered)
 
 
 def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
@@ -579,13 +560,13 @@ def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
     names = tuple(int(name) if numeric else name for name in outputs)
     output_names = checked_names("outputs", names, len(names))
     if named is None:
-        return Given(table, table.shape[:-1], None, output_names)
+        return Given(table, None, output_names)
     inputs = _positions("input", named)
     if len(inputs) < len(named):
         raise ParameterError("kernel has an input with two rows; each must have one.")
     # Line of the file for each input in the sorted order of names.
     lines = np.argsort([inputs[plain_name("input", name)] for name in named], kind="stable")
-    return Given(table[lines], table.shape[:-1], tuple(inputs), output_names, _are_numbers(named))
+    return Given(table[lines], tuple(inputs), output_names, _are_numbers(named))
 
 
 def _positions(what: str, values: Sequence[Any]) -> dict[Name, int]:

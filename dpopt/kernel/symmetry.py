@@ -115,7 +115,9 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
             raise ParameterError(
                 f"{called} maps input {x} to {sigma[x]}, and prior gives them different weights."
             )
-        if not _symmetric_by_formula(setting, symmetry, generator):
+        # The formula of these losses implies the symmetry: words may be too many to compare.
+        formula = isinstance(setting.loss, str) and setting.loss in ("zero-one", symmetry)
+        if not (formula and symmetry in ("hamming", "symbols")):
             _require_loss(called, generator, setting)
     if shape is None:
         return Generated(inputs, outputs, generators, setting.pairs)
@@ -197,21 +199,6 @@ def _require_edges(called: str, sigma: IntVector, pairs: IntVector, inputs: int)
             f"{called} maps the neighbours {x} and {other} to {sigma[x]} and {sigma[other]}, which "
             "are none in graph."
         )
-
-
-def _symmetric_by_formula(
-    setting: Kernel, symmetry: str | tuple[Generator, ...], generator: Generator
-) -> bool:
-    """Whether the formula of a named loss implies the symmetry, so that no table is compared."""
-    sigma, tau = generator
-    if not isinstance(setting.loss, str):
-        return False
-    if setting.loss == "zero-one":
-        return sigma is tau or np.array_equal(sigma, tau)
-    if symmetry == "reflection":
-        # Reversing the order of all words reflects every symbol, which keeps |x_i - y_i|.
-        return setting.inputs == setting.outputs
-    return symmetry == setting.loss == "hamming"
 
 
 def _require_loss(called: str, generator: Generator, setting: Kernel) -> None:

@@ -25,8 +25,6 @@ from dpopt._types import Matrix, Vector
 from dpopt.local.optimum import (
     ROUNDING,
     Optimum,
-    Search,
-    excesses,
     information,
     inverted,
     most_missed,
@@ -36,9 +34,9 @@ from dpopt.local.optimum import (
 from dpopt.local.subsets import alike, best_subset
 from dpopt.local.symmetry import Symmetry, centred
 
-How = Literal["symmetry", "enumeration", "semidefinite", "unproved"]
-"""How (*) is verified: by symmetry of all categories; by enumerating patterns; as a sum of squares
-and products of nonnegative terms, by a semidefinite program; or "unproved", by local search alone.
+How = Literal["symmetry", "enumeration", "semidefinite"]
+"""How (*) is verified: by symmetry of all categories; by enumerating patterns; or as a sum of
+squares and products of nonnegative terms, by a semidefinite program.
 """
 
 
@@ -57,10 +55,11 @@ class LowerBound:
     multipliers: Vector
 
 
-def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBound:
+def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBound | None:
     """Return the lower bound that follows from a solution's multipliers, for its prior.
 
-    ``gram`` is G, shape (n, n), and ``exp_epsilon`` is rounded up.
+    ``gram`` is G, shape (n, n), and ``exp_epsilon`` is rounded up. None if the semidefinite program
+    has no solution.
     """
     n, p, least = len(gram), solution.prior, None
     if alike(gram) and np.ptp(p) == 0:
@@ -82,12 +81,9 @@ def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBou
         return LowerBound(2 * value - float(multipliers.sum()), "enumeration", multipliers)
     # The B of the centred G has the symmetries of the queries.
     proved = _bound_of_centred(gram, information(rows, p), exp_epsilon, p)
-    if proved is not None:
-        return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
-    rows = rows_of(Search(n, exp_epsilon).climbed(b, solution), exp_epsilon)
-    missed = float(np.max(excesses(rows, b, solution) / rows.sum(axis=1)))
-    multipliers = solution.multipliers + max(0.0, missed)
-    return LowerBound(2 * value - float(multipliers.sum()), "unproved", multipliers)
+    if proved is None:
+        return None
+    return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
 
 
 def _bound_of_centred(

@@ -187,8 +187,8 @@ class Workload(Setting):
         return optimum(gram, math.exp(self.epsilon), p, relative_gap=1e-6)
 
     @cached_property
-    def lowest(self) -> LowerBound:
-        """The lower bound on F that follows from the multipliers of `optimal`."""
+    def lowest(self) -> LowerBound | None:
+        """The lower bound on F that follows from the multipliers of `optimal`; None for none."""
         exp_epsilon = math.nextafter(math.exp(self.epsilon), math.inf)
         return lower_bound(self.merged[0], exp_epsilon, self.optimal)
 
@@ -257,7 +257,11 @@ class Workload(Setting):
             ),
             "outputs": lambda: table.inputs.outputs,
             "prior": lambda: frozen(self.prior_of(table)),
-            "proof": lambda: "unproved" if self.bound(table, None) is None else self.lowest.how,
+            "proof": lambda: (
+                "unproved"
+                if self.lowest is None or self.bound(table, None) is None
+                else self.lowest.how
+            ),
         }
 
     def bound(self, table: Table, solution: Solution | None) -> float | None:
@@ -267,7 +271,7 @@ class Workload(Setting):
         # The queries' own variance sum_u p_u |W_u|^2, over groups of categories.
         if solution is not None:
             return solution.bound - float(cast(Vector, p) @ np.diagonal(gram))
-        if self.lowest.how == "unproved":
+        if self.lowest is None:
             return None
         variance_bound = self.lowest.value - float(self.optimal.prior @ np.diagonal(gram))
         # For a large epsilon, the variance is so far below F that rounding may spoil the bound.
@@ -285,7 +289,7 @@ class Workload(Setting):
     def _proof_data(self, table: Table) -> Json:
         """Return X = M^-1 and lambda of the tangent that proves the bound, and the worst prior."""
         del table
-        best = self.optimal
+        best, lowest = self.optimal, cast(LowerBound, self.lowest)
         rows = rows_of(best.patterns, math.exp(self.epsilon)) * best.theta[:, None]
         group, weights = self.groups.group, self.weights
         p = (best.prior / np.bincount(group))[group] if weights is None else weights
@@ -293,7 +297,7 @@ class Workload(Setting):
         inverse = np.linalg.inv(information(rows, best.prior))
         return {
             "inverse": (shares @ inverse @ shares.T).tolist(),
-            "multipliers_of_categories": (shares @ self.lowest.multipliers).tolist(),
+            "multipliers_of_categories": (shares @ lowest.multipliers).tolist(),
             **({"prior": p.tolist()} if weights is None else {}),
         }
 

@@ -85,23 +85,11 @@ class Symmetry:
     def first(self, patterns: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return one canonical image of each pattern, without repeats."""
         if len(self.moves) > 1 and len(patterns):
-            # Patterns as big-endian 64-bit words, shape (patterns, permutations, words): these
-            # compare as the patterns do.
-            words = np.packbits(patterns[:, self.moves], axis=2)
-            width = words.shape[2]
-            padded = np.zeros((*words.shape[:2], -width % 8 + width), np.uint8)
-            padded[..., :width] = words
-            numbers = padded.view(">u8")
-            # The least image: compare by the first word that differs, one permutation at a time.
-            best = numbers[:, 0]
-            best_move = np.zeros(len(patterns), np.intp)
-            for at in range(1, len(self.moves)):
-                other = numbers[:, at]
-                differ = (other != best).argmax(axis=1)
-                rows = np.arange(len(patterns))
-                less = other[rows, differ] < best[rows, differ]
-                best, best_move[less] = np.where(less[:, None], other, best), at
-            patterns = np.take_along_axis(patterns, self.moves[best_move], axis=1)
+            # Images as bytes, shape (patterns, permutations), which compare as the patterns do.
+            packed = np.packbits(patterns[:, self.moves], axis=2)
+            images = packed.view(f"S{packed.shape[2]}")[..., 0]
+            least = np.sort(images, axis=1)[:, :1].copy().view(np.uint8)
+            patterns = np.unpackbits(least, axis=1, count=patterns.shape[1]) > 0
         return np.unique(patterns, axis=0)
 
     def images(

@@ -146,16 +146,11 @@ def _released_rows(
 
     A row is sum_i p_u(i) K[i, j] over i in the support; K[i, j] is variable i n + j.
     """
-    sizes = np.count_nonzero(users, axis=1)
-    lengths = sizes[user]
-    row = np.repeat(np.arange(user.size), lengths)
-    # A user's support is a range of ``category``, and every row of the user runs through it:
-    # ``within`` is the index in the range, ``source`` the category i.
-    within = np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    source = category[(np.cumsum(sizes) - sizes)[user[row]] + within]
-    data = users[user[row], source]
-    shape = (user.size, users.shape[1] ** 2)
-    return sp.csr_array((data, (row, source * users.shape[1] + category[row])), shape=shape)
+    n = users.shape[1]
+    # Row r is p_u, of the user of r: a column for each category i.
+    pmfs = sp.coo_array(sp.csr_array(users)[user])
+    columns = pmfs.col.astype(np.int64) * n + category[pmfs.row]
+    return sp.csr_array((pmfs.data, (pmfs.row, columns)), shape=(user.size, n**2))
 
 
 def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 # Largest number of histograms and of categories of a program.
 _MOST_HISTOGRAMS, _MOST_CATEGORIES = 2000, 100
-# Count vectors that are enumerated.
-_MOST_COUNTS = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -541,10 +541,13 @@ def test_what_a_setting_leaves_no_place_for() -> None:
         dpopt.certify(np.eye(4), setting="kernel")  # type: ignore[arg-type]
 
 
-def test_more_axes_are_words() -> None:
+def test_inputs_that_are_words() -> None:
     rng = np.random.default_rng(8)
-    table = 0.9 / 5 + 0.1 * rng.dirichlet(np.ones(5), size=(2, 3))
-    design = dpopt.certify(table, 2.0, graph="hamming")
+    table = 0.9 / 5 + 0.1 * rng.dirichlet(np.ones(5), size=6)
+    words: Any = {"graph": "hamming", "shape": (2, 3)}
+    design = dpopt.certify(table, 2.0, **words)
     assert design.setting.shape == (2, 3)
-    assert design.kernel == pytest.approx(table.reshape(6, 5), abs=1e-9)
-    assert dpopt.certify(table, graph="grid").upper <= dpopt.certify(table).upper
+    assert design.kernel == pytest.approx(table, abs=1e-9)
+    assert dpopt.certify(table, **words | {"graph": "grid"}).upper <= dpopt.certify(table).upper
+    with pytest.raises(ParameterError, match=r"kernel has shape \(2, 3, 5\); it must be a table"):
+        dpopt.certify(table.reshape(2, 3, 5), 2.0, **words)

@@ -113,6 +113,7 @@ def test_of_a_histogram_subset_selection_is_best(categories: int, epsilon: float
         / n
     )
     proved = lower_bound(np.eye(n), e, selected(np.eye(n), e))
+    assert proved is not None
     least = proved.value
     assert proved.how == "symmetry"
     # F / n is 1 more than what is subtracted for each of n categories.
