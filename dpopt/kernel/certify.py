@@ -379,15 +379,10 @@ def _design_of_values(point: object, setting: object, arguments: tuple[object, .
             )
     values = _plain_values(point)
     if isinstance(values, Mapping):
-        named_table = _of_columns(values)
-        order = setting.names[0] if isinstance(setting, Kernel) else None
-        named_table = named_table.in_order(order)
-        if not named_table.ordered:
-            raise ParameterError(
-                f"point has the inputs {listed(named_table.inputs or ())}, whose order is not "
-                "known: give an array, its rows in the order of the setting."
-            )
-        values = named_table.table
+        raise ParameterError(
+            "point has columns with names; beside a setting it must be an array, its rows in the "
+            "order of the setting."
+        )
     values = _checks.floats("point", values)
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")

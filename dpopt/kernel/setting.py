@@ -451,10 +451,7 @@ def _graph(graph: GraphLike) -> GraphLike:
     edges = edges_by_name(graph, None)
     if isinstance(edges, str):
         return edges
-    try:
-        edges = np.array(edges)
-    except ValueError:
-        return graph
+    edges = _checks.array("graph", edges).copy()
     edges.setflags(write=False)
     return edges
 

@@ -186,12 +186,10 @@ class Master:
         self.theta = np.concatenate([self.theta, np.full(len(patterns), small)])
         self.slack = np.concatenate([self.slack, np.full(len(patterns), self.barrier / small)])
 
-    def prune(self, least: float | None = None) -> None:
-        """Remove patterns of negligible weight, or below the share ``least`` of the largest."""
+    def prune(self) -> None:
+        """Remove patterns of negligible weight."""
         theta = self.theta
-        retained = theta > (_WEIGHTLESS if least is None else least) * theta.max()
-        if least is None:
-            retained |= theta > np.median(theta) / _SLACK
+        retained = (theta > _WEIGHTLESS * theta.max()) | (theta > np.median(theta) / _SLACK)
         if not np.all(retained):
             self.take(self.patterns[retained])
             self.theta, self.slack = theta[retained], self.slack[retained]
@@ -464,23 +462,17 @@ class Search:
     def violated(self, b: Matrix, at: Priced, allowed: float, symmetry: Symmetry) -> Patterns:
         """Return patterns whose excess is above ``allowed``, largest first, one of all images."""
         most = self.most * len(symmetry.moves)
-        x = self.climbed(b, at) if self.n > ALL else every_pattern(self.n)
-        order = self._worst(x, b, at, allowed, most)
-        if not order.size and ALL < self.n <= LISTED:
+        x = self._worst(self.climbed(b, at), b, at, allowed)[:most]
+        if not len(x) and self.n <= LISTED:
             # All patterns are priced only if local search finds none.
-            x = self._above(b, at, allowed)
-            order = self._worst(x, b, at, allowed, most)
-        violated = symmetry.first(x[order])
-        return violated[
-            np.argsort(-excesses(rows_of(violated, self.exp_epsilon), b, at))[: self.most]
-        ]
+            x = self._worst(self._above(b, at, allowed), b, at, allowed)[:most]
+        return self._worst(symmetry.first(x), b, at, -np.inf)[: self.most]
 
-    def _worst(
-        self, x: Patterns, b: Matrix, at: Priced, allowed: float, most: int
-    ) -> npt.NDArray[np.intp]:
+    def _worst(self, x: Patterns, b: Matrix, at: Priced, allowed: float) -> Patterns:
+        """Return those of the patterns whose excess is above ``allowed``, largest first."""
         excess = excesses(rows_of(x, self.exp_epsilon), b, at)
-        order = np.argsort(-excess)[:most]
-        return order[excess[order] > allowed]
+        order = np.argsort(-excess)
+        return x[order[excess[order] > allowed]]
 
     def bound(self, at: Master) -> float:
         """Return the lower bound on F after raising the multipliers to satisfy all patterns."""
