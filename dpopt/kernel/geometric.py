@@ -285,6 +285,7 @@ def _minimax_answers(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector
     """
     options, best, idle = _first_options(line), None, 0
     pmf = geometric(len(line.losses), line.epsilon)
+    lowest, largest = float(np.min(line.losses)), float(np.max(np.abs(line.losses)))
     for _ in range(_MOST_ROUNDS):
         solved = _best_among(line, pmf, options)
         if solved is None:
@@ -293,7 +294,9 @@ def _minimax_answers(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector
         posterior = pmf.T @ (prior[:, None] * line.losses)
         least = posterior.min(axis=1)
         value = float(np.max(np.sum((pmf @ answers) * line.losses, axis=1)))
-        gap = (value - float(np.sum(least))) / _size(line, value)
+        # Relative to the loss; where signs cancel, to what it is above the lowest loss.
+        size = max(abs(value), value - lowest, 1e-6 * largest) or 1.0
+        gap = (value - float(np.sum(least))) / size
         idle = 0 if best is None or gap <= 0.5 * best[2] else idle + 1
         if best is None or gap < best[2]:
             best = (answers, prior, gap)
@@ -303,12 +306,6 @@ def _minimax_answers(line: Line, enough: float = _CLOSE) -> tuple[Matrix, Vector
             break
         options |= _widen(better, 2)
     return best
-
-
-def _size(line: Line, value: float) -> float:
-    """Return the scale for the error of a loss; where signs cancel, above the lowest loss."""
-    lowest, largest = float(np.min(line.losses)), float(np.max(np.abs(line.losses)))
-    return max(abs(value), value - lowest, 1e-6 * largest) or 1.0
 
 
 def _first_options(line: Line) -> Options:

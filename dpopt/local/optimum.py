@@ -164,11 +164,6 @@ class Master:
         """F at the current weights."""
         return self.slopes()[0]
 
-    @property
-    def squares(self) -> int:
-        """r: the number of squares of which the Hessian is a sum."""
-        return sum(len(gram) * (len(gram) + 1) // 2 for gram in self.grams)
-
     def slopes(self) -> tuple[float, Matrix]:
         """Return F and B at the current weights."""
         weights = self.theta / (self.rows @ self.prior)
@@ -222,7 +217,9 @@ class Master:
         first, size = self.symmetry.blocks[0], len(theta)
         border = self.parts[0] * theta[:, None]
         short = first.sum(axis=0) - border.sum(axis=0)
-        few = self.squares * _MANY < size and not self.worst
+        # r: the number of squares of which the Hessian is a sum.
+        r = sum(len(gram) * (len(gram) + 1) // 2 for gram in self.grams)
+        few = r * _MANY < size and not self.worst
         # With a small barrier, squares and diagonal differ too much in size for Woodbury's formula.
         if few and size * mu > _FEW_DIGITS * self.latest:
             features, q = self._features(scaled, weights)

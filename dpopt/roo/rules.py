@@ -121,10 +121,8 @@ def _foresee(setting: RooSetting, done: int) -> None:
 
 def trimmed(weights: list[int]) -> tuple[int, ...]:
     """Return weights without trailing zeros, but with at least one entry."""
-    end = len(weights)
-    while end > 1 and weights[end - 1] == 0:
-        end -= 1
-    return tuple(weights[:end])
+    last = max((m for m, weight in enumerate(weights) if weight), default=0)
+    return tuple(weights[: last + 1])
 
 
 def round_up(value: Fraction) -> int:

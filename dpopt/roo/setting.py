@@ -119,7 +119,10 @@ class CategorySetting(RooSetting, Setting):
 
     def output_weights(self, table: Any, data: Any) -> list[int]:  # noqa: ANN401
         """Return the distribution of the category as integer weights, shape (k,)."""
-        return self._of_counts(table, self.fitting(self._tally(data).counts))
+        counts = self.fitting(self._tally(data).counts)
+        distinct, index, categories = np.unique(counts, return_inverse=True, return_counts=True)
+        weights = self.weights(table, distinct, categories)
+        return [weights[i] for i in index.tolist()]
 
     def drawn(self, table: Any, data: Any, source: Source) -> Hashable:  # noqa: ANN401
         """Return one category, drawn exactly: first a count, then a category that has it."""
@@ -147,14 +150,8 @@ class CategorySetting(RooSetting, Setting):
     def _tally(self, data: object) -> Tally:
         return data if isinstance(data, Tally) else tally(data, self.categories)
 
-    def _of_counts(self, table: Any, counts: IntVector) -> list[int]:  # noqa: ANN401
-        """Return the weight of each category, for checked counts."""
-        distinct, index, categories = np.unique(counts, return_inverse=True, return_counts=True)
-        weights = self.weights(table, distinct, categories)
-        return [weights[i] for i in index.tolist()]
-
     def _output_distribution(self, table: Any, counts: npt.ArrayLike) -> Vector:  # noqa: ANN401
         """Return the pmf of the released category given counts, both of shape (k,)."""
-        weights = self._of_counts(table, self.fitting(counts))
+        weights = self.output_weights(table, Tally.of_counts(counts, self.categories))
         total = sum(weights)
         return frozen([weight / total for weight in weights])
