@@ -184,47 +184,39 @@ def certify(
         if isinstance(kernel, Design):
             return _least_of_design(kernel, epsilon, delta)
         return least_of_table(kernel, epsilon, delta)
-    if epsilon is None or delta is None:
-        if constraints is not None:
-            raise ParameterError(
-                "constraints are given without both epsilon and delta; the least of either "
-                "is that of the table as it is."
-            )
-        return _least(kernel, epsilon, delta, graph, shape, inputs, tolerance)
+    if epsilon is None and delta is None:
+        raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
+    if constraints is not None and (epsilon is None or delta is None):
+        raise ParameterError(
+            "constraints are given without both epsilon and delta; the least of either "
+            "is that of the table as it is."
+        )
     named_table = given_table(kernel, inputs, graph)
+    values = _pmf_table(named_table.table, tolerance)
     user_rows: Any = constraints
     if isinstance(constraints, str | Path):
         user_rows = read_constraints(constraints)
     blocks = user_rows if isinstance(user_rows, Sequence) else ()
     if any(type(row).__module__.startswith("cvxpy.constraints") for row in blocks):
         user_rows = _of_constraints(kernel, user_rows)
-    values = _pmf_table(named_table.table, tolerance)
-    setting = _of_no_loss(named_table, epsilon, delta, graph, shape, user_rows)
-    repaired = _near(setting, values, tolerance)
-    cost = float_up(_moved(values, repaired))
-    return made(setting, repaired, float_bound=None, _details={"moved": cost})
-
-
-def _of_no_loss(
-    given: Given,
-    epsilon: float,
-    delta: float,
-    graph: GraphLike,
-    shape: Sequence[int] | None,
-    constraints: Any = None,  # noqa: ANN401
-) -> Kernel:
-    """Return the setting of any private kernel of the size and the names of a table."""
-    edges = edges_by_name(graph, given.inputs)
-    return Kernel(
-        np.zeros(given.table.shape),
-        epsilon,
-        delta,
-        edges,
+    # Any private kernel of the size and the names of the table.
+    wanted = Kernel(
+        np.zeros(values.shape),
+        0.0 if epsilon is None else epsilon,
+        0.0 if delta is None else delta,
+        edges_by_name(graph, named_table.inputs),
         shape,
-        constraints=constraints,
-        input_names=given.inputs,
-        output_names=given.outputs,
+        constraints=user_rows,
+        input_names=named_table.inputs,
+        output_names=named_table.outputs,
     )
+    if epsilon is None or delta is None:
+        integers = _rational(values, wanted.domain)
+        least = least_of_table(integers, epsilon, delta)
+        return replace(least, moved=float_up(_moved(values, integers)))
+    repaired = _near(wanted, values, tolerance)
+    cost = float_up(_moved(values, repaired))
+    return made(wanted, repaired, float_bound=None, _details={"moved": cost})
 
 
 def _keeping_rows(setting: Kernel, values: Matrix) -> Vector:
@@ -271,25 +263,6 @@ def _near(setting: Kernel, values: Matrix, tolerance: float) -> Table:
         output=str(least.outputs[0]) if len(least.outputs) == 1 else None,
         excess=float_up(cost),
     )
-
-
-def _least(
-    kernel: object,
-    epsilon: float | None,
-    delta: float | None,
-    graph: GraphLike,
-    shape: Sequence[int] | None,
-    inputs: Names | None,
-    tolerance: float,
-) -> Least:
-    if epsilon is None and delta is None:
-        raise ParameterError("epsilon and delta are both None; give one, for the least other one.")
-    named_table = given_table(kernel, inputs, graph)
-    values = _pmf_table(named_table.table, tolerance)
-    # The setting checks the graph and lists the neighbours.
-    integers = _rational(values, _of_no_loss(named_table, 0.0, 0.0, graph, shape).domain)
-    least = least_of_table(integers, epsilon, delta)
-    return replace(least, moved=float_up(_moved(values, integers)))
 
 
 def _least_of_design(design: Design, epsilon: float | None, delta: float | None) -> Least:
