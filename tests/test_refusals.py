@@ -212,7 +212,7 @@ dpopt.certify([[1.5, -0.5], [0.5, 0.5]]) -> row of input 0 has -0.5 of negative 
 dpopt.certify({"a": [0.5, 0.5], "b": [0.5, "x"]}) -> column 'b' that is no list of numbers
 dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> output 0 twice
 dpopt.certify({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}) -> write 0 if it is
-dpopt.certify(cp.Variable((2, 2))) -> has no value; solve its problem first
+dpopt.certify(cp.Variable((2, 2))) -> has no value; solve it first
 dpopt.certify("no-such.csv") -> no such file
 dpopt.certify("table.xlsx") -> a table is a file that ends in .csv
 dpopt.certify(dpopt.design(dpopt.RevealOrObscure.example()), delta=0.1) -> is asked for

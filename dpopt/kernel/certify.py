@@ -428,17 +428,11 @@ def _plain_values(kernel: object) -> object:
     value: Any = kernel
     if isinstance(kernel, str | Path):
         return read_table(Path(kernel))
-    if library == "cvxpy":
-        value = getattr(kernel, "value", None)
+    solved = {"cvxpy": "value", "linopy": "solution"}.get(library)
+    if solved is not None:
+        value = getattr(kernel, solved, None)
         if value is None:
-            raise ParameterError("kernel is of cvxpy and has no value; solve its problem first.")
-    elif library == "linopy":
-        try:
-            value = value.solution
-        except AttributeError:
-            raise ParameterError(
-                "kernel is of linopy and has no solution; solve its model first."
-            ) from None
+            raise ParameterError(f"kernel is of {library} and has no {solved}; solve it first.")
     elif library in ("pandas", "polars") and hasattr(kernel, "columns"):
         columns = {str(name): value[name].to_list() for name in value.columns}
         index = value.index.to_list() if library == "pandas" else []

@@ -91,8 +91,15 @@ def public_distribution(
         if labels is not None:
             raise ParameterError("labels are given, but public has its own; give one of them.")
         return public
-    labels = _index_of(public) if labels is None else labels
-    values = _masses(public)
+    index = getattr(public, "index", None)
+    pandas = type(public).__module__.split(".")[0] == "pandas"
+    if labels is None and pandas and type(index).__name__ != "RangeIndex":
+        labels = index
+    values = _checks.floats("public", public)
+    if values.ndim != 1 or values.size == 0:
+        raise ParameterError(f"public has shape {values.shape}; it must be (n,) with n at least 1.")
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise ParameterError("public holds a negative number, or one that is not finite.")
     names = _labels(labels, values.size)
     zero = np.flatnonzero(values == 0)
     if zero.size:
@@ -127,22 +134,6 @@ def distributions(values: npt.ArrayLike, size: int) -> Vector:
     if np.any(np.abs(sums - 1.0) > TOLERANCE):
         raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
     return array
-
-
-def _index_of(public: object) -> Iterable[Hashable] | None:
-    """Return the index of a pandas column, unless it is the default 0..n-1."""
-    index = getattr(public, "index", None)
-    pandas = type(public).__module__.split(".")[0] == "pandas"
-    return index if pandas and type(index).__name__ != "RangeIndex" else None
-
-
-def _masses(public: npt.ArrayLike) -> Vector:
-    values = _checks.floats("public", public)
-    if values.ndim != 1 or values.size == 0:
-        raise ParameterError(f"public has shape {values.shape}; it must be (n,) with n at least 1.")
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ParameterError("public holds a negative number, or one that is not finite.")
-    return values
 
 
 def _labels(labels: object, size: int) -> Sequence[Hashable]:
