@@ -174,7 +174,8 @@ def certify(
         return _design_of_values(kernel, setting, arguments)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     if isinstance(kernel, Design | Table):
-        alone = inputs is None and shape is None and constraints is None and _is_default(graph)
+        complete = isinstance(graph, str) and graph == "complete"
+        alone = complete and inputs is None and shape is None and constraints is None
         if not alone or (epsilon is None) == (delta is None):
             raise ParameterError(
                 f"kernel is {_checks.shown(kernel)}, of which certify returns the least epsilon or "
@@ -332,10 +333,6 @@ def _pmf_table(table: object, tolerance: float) -> Matrix:
     return frozen(array)
 
 
-def _is_default(graph: object) -> bool:
-    return isinstance(graph, str) and graph == "complete"
-
-
 def _design_of_values(point: object, setting: object, arguments: tuple[object, ...]) -> Design:
     """Return the design of a setting at the values of its variables that a solver found."""
     if not isinstance(setting, Setting):
@@ -412,7 +409,7 @@ def given_table(kernel: object, order: Names | None = None, graph: GraphLike = "
     if len(shape) != 2 or 0 in shape:
         raise ParameterError(f"kernel has shape {shape}; {_FIT}.")
     named_table = named_table.in_order(order)
-    by_order = isinstance(graph, str) and graph in GRAPHS and not _is_default(graph)
+    by_order = isinstance(graph, str) and graph in {*GRAPHS} - {"complete"}
     if by_order and not named_table.ordered:
         raise ParameterError(
             f"graph is {_checks.shown(graph)} and inputs have the names "

@@ -258,9 +258,7 @@ class Workload(Setting):
             "outputs": lambda: table.inputs.outputs,
             "prior": lambda: frozen(self.prior_of(table)),
             "proof": lambda: (
-                "unproved"
-                if self.lowest is None or self.bound(table, None) is None
-                else self.lowest.how
+                "unproved" if self.bound(table, None) is None else cast(Any, self.lowest).how
             ),
         }
 

@@ -93,7 +93,9 @@ class Population(KeptPriorSetting):
         if self.objective == "mean":
             _add_distances(program, users, weights)
         else:
-            program.minimise(np.ravel((weights @ users)[:, None] * (1 - np.eye(n))))
+            costs = np.ravel((weights @ users)[:, None] * (1 - np.eye(n)))
+            sides = program.over(sp.csr_array(costs[None, :])).items()
+            program.problem.minimise({name: row.toarray().ravel() for name, row in sides})
         return program.problem
 
     def solved(

@@ -55,11 +55,6 @@ class KernelProgram:
         entries = (np.ones(n), (rows, rows * (n + 1)))
         return self.over(sp.csr_array(entries, shape=(n, n * n)))
 
-    def minimise(self, costs: Vector) -> None:
-        """Set the objective: minimise sum_ij costs[i n + j] K_ij."""
-        blocks = self.over(sp.csr_array(costs[None, :]))
-        self.problem.minimise({name: row.toarray().ravel() for name, row in blocks.items()})
-
 
 def add_leximin(program: KernelProgram) -> None:
     """Add the objectives of leximin after the first one, the largest min_i K_ii, in order.
