@@ -34,11 +34,6 @@ from dpopt.local.optimum import (
 from dpopt.local.subsets import alike, best_subset
 from dpopt.local.symmetry import Symmetry, centred
 
-How = Literal["symmetry", "enumeration", "semidefinite"]
-"""How (*) is verified: by symmetry of all categories; by enumerating patterns; or as a sum of
-squares and products of nonnegative terms, by a semidefinite program.
-"""
-
 
 @dataclass(frozen=True)
 class LowerBound:
@@ -46,12 +41,13 @@ class LowerBound:
 
     Attributes:
         value: of the bound.
-        how: the method by which (*) is verified.
+        how: (*) is verified by symmetry of all categories; by enumerating patterns; or as a sum of
+            squares and products of nonnegative terms, by a semidefinite program.
         multipliers: lambda of (*), shape (n,).
     """
 
     value: float
-    how: How
+    how: Literal["symmetry", "enumeration", "semidefinite"]
     multipliers: Vector
 
 
