@@ -104,7 +104,6 @@ BY_NAME: Makers = {
     "gamma": lambda: np.array([0.5, 0.1, 0.1, 0.5]),
     "highest": lambda: 5,
     "histogram": lambda: [2, 2],
-    "kept": lambda: 0.5,
     "lowest": lambda: 0,
     "matrix": lambda: [[1.0, 2.0]],
     "path": lambda: "missing.csv",

@@ -27,7 +27,7 @@ from tests.robustness.registry import (
 )
 
 # Called by the package with numbers or arrays: "int" and a function of no argument cannot be.
-FUNCTIONS = {"divergence", "constraints"}
+FUNCTIONS = {"constraints"}
 PATHS = {"path"}
 # Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
 SPELLED = {"BatchDistribution", "Certificate", "Rows"}
