@@ -1,15 +1,12 @@
 """Avazu click-through rates: users' clicks on sites, by attribute and subcategory.
 
 The data set belongs to the Kaggle competition "Click-Through Rate Prediction" and may not be
-redistributed. The file is read in blocks, and only its clicks are kept.
+redistributed. The file is read as a stream, and only its clicks are kept.
 """
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
-import io
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +25,18 @@ SOURCE = (
     "its terms do not allow redistribution"
 )
 _HEADER = (
-    b"id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,"
-    b"app_category,device_id,device_ip,device_model,device_type,device_conn_type,"
-    b"C14,C15,C16,C17,C18,C19,C20,C21\n"
+    "id,click,hour,C1,banner_pos,site_id,site_domain,site_category,app_id,app_domain,"
+    "app_category,device_id,device_ip,device_model,device_type,device_conn_type,"
+    "C14,C15,C16,C17,C18,C19,C20,C21"
 )
-COLUMNS = tuple(_HEADER.decode().strip().split(","))
+COLUMNS = tuple(_HEADER.split(","))
 """The header of train.csv."""
 ATTRIBUTES = ("C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21")
 
-_BLOCK = 1 << 26
-_GZIP = b"\x1f\x8b"
-_File = gzip.GzipFile | io.BufferedReader
+_FORM = (
+    f"each row after the header must have {len(COLUMNS)} values, with click 0 or 1 and integers in "
+    "C1 and C14 to C21"
+)
 
 
 @dataclass(frozen=True)
@@ -55,125 +53,63 @@ class Clicks:
     rows: int
 
 
-def load_clicks(path: str | Path, user: str = "device_id", block: int = _BLOCK) -> Clicks:
+def load_clicks(path: str | Path, user: str = "device_id") -> Clicks:
     """Read the clicks of train.csv, plain or gzipped (told apart by its first bytes).
-
-    Memory is one block and 44 bytes for each click.
 
     Args:
         path: the file.
         user: column that tells users apart: "device_id" as in the paper, or "device_ip". In the
             published file most rows share one device_id, which stands for an unknown device.
-        block: bytes read at once, at least 1.
 
     Raises:
         ParameterError: if polars is not installed, or the file is missing or malformed.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")
-    path = Path(path)
+    import polars as pl
+
+    numbers: dict[str, Any] = dict.fromkeys(("click", *ATTRIBUTES), pl.Int32)
+    schema = {name: numbers.get(name, pl.String) for name in COLUMNS}
+    used = pl.col("click", user, "site_id", *ATTRIBUTES)
+    names = pl.col("user", "site")
     try:
-        with _opened(path) as file:
-            return _read(path, file, user, block)
+        header = pl.scan_csv(path, glob=False, quote_char=None).collect_schema().names()
+        if tuple(header) != COLUMNS:
+            raise _refused(path, "its first line must be the header of Avazu's train.csv")
+        lines = pl.scan_csv(path, glob=False, schema=schema, quote_char=None)
+        wrong = pl.any_horizontal(used.is_null()) | ~pl.col("click").is_in([0, 1])
+        clicked = (
+            lines.filter(pl.col("click") == 1)
+            .select(pl.col(user).alias("user"), pl.col("site_id").alias("site"), *ATTRIBUTES)
+            .with_columns(
+                pl.when(names.str.len_bytes() == 8).then(
+                    names.str.to_integer(base=16, dtype=pl.UInt32, strict=False)
+                )
+            )
+        )
+        # Of a column that is not parsed, polars would not see that its line is too long.
+        frame, told = pl.collect_all(
+            [clicked, lines.select(pl.len().alias("rows"), wrong.any().alias("wrong"))],
+            engine="streaming",
+            optimizations=pl.QueryOptFlags(projection_pushdown=False),
+        )
     except FileNotFoundError:
         raise ParameterError(f"path is {str(path)!r}, which is missing; {SOURCE}.") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ParameterError(f"path is {str(path)!r}; its gzip stream is damaged.") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
-
-
-def _opened(path: Path) -> _File:
-    with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
-    return gzip.open(path, "rb") if packed else path.open("rb")
-
-
-def _read(path: Path, file: _File, user: str, block: int) -> Clicks:
-    import polars as pl
-
-    header = tuple(file.readline(4096).decode("latin-1").strip().split(","))
-    if header != COLUMNS:
-        raise ParameterError(
-            f"path is {str(path)!r}; its first line must be the header of Avazu's train.csv."
-        )
-    frames, rows = [], 0
-    for content in _blocks(file, block):
-        parsed = _parsed(path, content, rows, user)
-        rows += parsed.height
-        frames.append(_clicked(path, parsed))
-    if not frames or not (frame := pl.concat(frames, rechunk=False)).height:
-        raise ParameterError(f"path is {str(path)!r}; it holds no click.")
-    return Clicks(frame, rows)
-
-
-def _blocks(file: _File, size: int) -> Iterator[bytes]:
-    """Yield whole lines, about ``size`` bytes at a time."""
-    rest = b""
-    while chunk := file.read(size):
-        end = chunk.rfind(b"\n") + 1
-        if end:
-            yield rest + chunk[:end]
-            rest = chunk[end:]
-        else:
-            rest += chunk
-    if rest:
-        yield rest
-
-
-def _parsed(path: Path, content: bytes, before: int, user: str) -> pl.DataFrame:
-    import polars as pl
-
-    lines = content.count(b"\n") + (not content.endswith(b"\n"))
-    # Polars tells a line too short by a missing last value, but says nothing of one too long.
-    if content.count(b",") != lines * (len(COLUMNS) - 1):
-        raise _malformed(path, before, lines)
-    numbers: dict[str, Any] = dict.fromkeys(("click", *ATTRIBUTES), pl.Int32)
-    names = ["click", user, "site_id", *ATTRIBUTES]
-    try:
-        frame = pl.read_csv(
-            io.BytesIO(_HEADER + content),
-            schema={name: numbers.get(name, pl.String) for name in COLUMNS},
-            columns=names,
-            quote_char=None,
-        )
+        raise _refused(path, (error.strerror or str(error)).lower()) from None
     except pl.exceptions.PolarsError:
-        raise _malformed(path, before, lines) from None
-    bad = frame.select(
-        pl.any_horizontal(pl.all().is_null()) | ~pl.col("click").is_in([0, 1])
-    ).to_series()
-    if bad.any():
-        raise _malformed(path, before + int(bad.arg_max() or 0), 1)
-    return frame.rename({user: "user", "site_id": "site"})
+        raise _refused(path, _FORM) from None
+    if told["wrong"].item():
+        raise _refused(path, _FORM)
+    if not frame.height:
+        raise _refused(path, "it holds no click")
+    if frame["user"].null_count() or frame["site"].null_count():
+        raise _refused(path, "device and site names must be 8 hexadecimal digits")
+    return Clicks(frame, told["rows"].item())
 
 
-def _malformed(path: Path, before: int, rows: int) -> ParameterError:
-    where = f"row {before + 1}" if rows <= 1 else f"a row in {before + 1}..{before + rows}"
-    return ParameterError(
-        f"path is {str(path)!r}; {where} after the header must have {len(COLUMNS)} values, with "
-        "click 0 or 1 and integers in C1 and C14 to C21."
-    )
-
-
-def _clicked(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the clicks, the hexadecimal names as numbers."""
-    import polars as pl
-
-    clicks = frame.filter(pl.col("click") == 1).select(
-        *(
-            pl.when(pl.col(name).str.len_bytes() == 8)
-            .then(pl.col(name).str.to_integer(base=16, dtype=pl.UInt32, strict=False))
-            .alias(name)
-            for name in ("user", "site")
-        ),
-        *ATTRIBUTES,
-    )
-    if clicks["user"].null_count() or clicks["site"].null_count():
-        raise ParameterError(
-            f"path is {str(path)!r}; device and site names must be 8 hexadecimal digits."
-        )
-    return clicks
+def _refused(path: str | Path, why: str) -> ParameterError:
+    return ParameterError(f"path is {str(path)!r}; {why}.")
 
 
 def subcategories(

@@ -70,15 +70,14 @@ def test_clicks_are_counted_by_subcategory_user_and_site(small: Path) -> None:
     assert list(subcategories(clicks, "C14")) == []
 
 
-@pytest.mark.parametrize("block", [1, 100, 1000, 1 << 20])
-def test_blocks_and_compression_do_not_change_the_clicks(small: Path, block: int) -> None:
+def test_compression_does_not_change_the_clicks(small: Path) -> None:
     packed = small.with_suffix(".gz")
     packed.write_bytes(gzip.compress(small.read_bytes()))
-    whole = load_clicks(small)
-    for path in (small, packed):
-        found = load_clicks(path, block=block)
-        assert found.rows == whole.rows
-        assert found.frame.equals(whole.frame)
+    whole, found = load_clicks(small), load_clicks(packed)
+    assert found.rows == whole.rows
+    assert found.frame.equals(whole.frame)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    assert str(packed) in refusal(load_clicks, packed)
 
 
 def test_a_last_line_without_its_end_and_windows_line_ends_are_read(small: Path) -> None:
@@ -93,17 +92,17 @@ def test_a_last_line_without_its_end_and_windows_line_ends_are_read(small: Path)
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (row("0000000a", "0000ffff", 2), "row 3 "),
-        (row("0000000a", "0000ffff").rsplit(",", 1)[0], "a row in 1..4"),
-        (row("0000000a", "0000ffff") + ",1", "a row in 1..4"),
-        (row("0000000a", "0000ffff").replace(",320,", ",x,"), "a row in 1..4"),
-        (row("0000000a", "0000ffff").replace(",79", ","), "row 3 "),
+        (row("0000000a", "0000ffff", 2), "24 values"),
+        (row("0000000a", "0000ffff").rsplit(",", 1)[0], "24 values"),
+        (row("0000000a", "0000ffff") + ",1", "24 values"),
+        (row("0000000a", "0000ffff").replace(",320,", ",x,"), "24 values"),
+        (row("0000000a", "0000ffff").replace(",79", ","), "24 values"),
         (row("xyz", "0000ffff"), "hexadecimal"),
         (row("0000000a", "123"), "hexadecimal"),
         (row("+000000a", "123"), "hexadecimal"),
     ],
 )
-def test_malformed_rows_are_named(tmp_path: Path, bad: str, words: str) -> None:
+def test_malformed_rows_are_refused(tmp_path: Path, bad: str, words: str) -> None:
     good = row("0000000a", "0000ffff")
     path = write(tmp_path / "train.csv", ROW, good, bad, good)
     message = refusal(load_clicks, path)
