@@ -6,8 +6,6 @@ import gzip
 import hashlib
 import http.client
 import math
-import shutil
-import urllib.error
 import urllib.request
 import zipfile
 import zlib
@@ -260,58 +258,35 @@ def download(
 ) -> list[Path]:
     """Fetch the files of a data set into a folder, for `load_digits`; return their paths.
 
-    A file that is there with the right checksum is kept. Any other is written to a temporary
-    name, and moved to its place once its checksum is right.
+    A file that is there with the right checksum is kept; any other is replaced.
     """
     folder = made_folder(folder)
     source = sources[dataset]
-    return [
-        _fetched(folder / name, source.mirrors, checksum)
-        for name, checksum in source.checksums.items()
-    ]
+    paths = {folder / name: checksum for name, checksum in source.checksums.items()}
+    for path, checksum in paths.items():
+        if not path.is_file() or not _matches(path.read_bytes(), checksum):
+            content = _received(path.name, source.mirrors, checksum)
+            with replacing(path) as temporary:
+                temporary.write_bytes(content)
+    return list(paths)
 
 
-def _fetched(path: Path, mirrors: tuple[str, ...], checksum: str) -> Path:
-    if path.is_file() and _matches(path, checksum):
-        return path
+def _received(name: str, mirrors: tuple[str, ...], checksum: str) -> bytes:
+    """Return the content of a file from the first mirror that sends it as it should be."""
     reasons = []
     for mirror in mirrors:
-        reason = _fetch(mirror + path.name, path, checksum)
-        if reason is None:
-            return path
-        reasons.append(f"{mirror} ({reason})")
-    raise ParameterError(f"{path.name} could not be downloaded from {' or '.join(reasons)}.")
+        try:
+            with urllib.request.urlopen(mirror + name, timeout=_TIMEOUT) as answer:
+                content = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            reasons.append(f"{mirror} ({error})")
+            continue
+        if _matches(content, checksum):
+            return content
+        reasons.append(f"{mirror} (its checksum is wrong)")
+    raise ParameterError(f"{name} could not be downloaded from {' or '.join(reasons)}.")
 
 
-class _RefusedError(Exception):
-    """What a mirror sent is not the file; the message says why."""
-
-
-def _fetch(address: str, path: Path, checksum: str) -> str | None:
-    """Write the file to ``path``; return None, or why it was not written."""
-    try:
-        with replacing(path) as temporary:
-            _receive(address, temporary)
-            if not _matches(temporary, checksum):
-                raise _RefusedError("its checksum is wrong")
-    except _RefusedError as error:
-        return str(error)
-    return None
-
-
-def _receive(address: str, path: Path) -> None:
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer, path.open("wb") as file:
-            shutil.copyfileobj(answer, file)
-    except urllib.error.HTTPError as error:
-        with error:
-            raise _RefusedError(f"status {error.code}") from None
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise _RefusedError(str(reason) or type(error).__name__) from None
-
-
-def _matches(path: Path, checksum: str) -> bool:
+def _matches(content: bytes, checksum: str) -> bool:
     algorithm, _, expected = checksum.partition(":")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest() == expected
+    return hashlib.new(algorithm, content).hexdigest() == expected
