@@ -76,26 +76,18 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     gamma = check_gamma(setting, gamma)
     if chances is None:
         chances = 0.5 + 0.5 * signed(gamma)
-    corners = corner_names(setting)
-    inner = ("D", "m", "b", "c") if setting.voter_delta > 0.0 else ("b", "c")
-    table = _Chances(setting, chances, inner)
+    counts = every_multiset(setting)
+    p, q = (_chances(setting, chances, counts, side) for side in (0, 1))
+    excess = p - setting.ratio * q - setting.delta
+    top = int(np.argmax(excess))
     # Rounding of p: otherwise p = delta with q = 0 would count as an infinite loss.
     noise = 8.0 * setting.voters * 2.0**-53
-    worst, loss, counts = -np.inf, 0.0, np.zeros(len(corners), np.int64)
-    for block in multisets(setting.voters, len(corners)):
-        p = table(_groups(block, corners, inner, side=0))
-        q = table(_groups(block, corners, inner, side=1))
-        excess = p - setting.ratio * q - setting.delta
-        top = int(np.argmax(excess))
-        if excess[top] > worst:
-            worst, counts = float(excess[top]), block[top]
-        over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(over > 0.0, over / q, 0.0)
-        loss = max(loss, float(ratios.max()))
+    over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = float(np.where(over > 0.0, over / q, 0.0).max())
     epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
-    where = {name: int(n) for name, n in zip(corners, counts, strict=True) if n}
-    return PrivacyCheck(worst, rounding_error(setting), epsilon, where)
+    where = {name: int(n) for name, n in zip(corner_names(setting), counts[top], strict=True) if n}
+    return PrivacyCheck(float(excess[top]), rounding_error(setting), epsilon, where)
 
 
 def check_design(design: Design) -> PrivacyCheck | None:
@@ -151,7 +143,11 @@ def rows_of(setting: Majority, counts: Counts) -> Floats:
     which there are four at most.
     """
     k = setting.voters
-    sides = [_distinct(setting, counts, side) for side in (0, 1)]
+    # Behind K zeros, a pmf is shifted by the voters at 1.
+    sides = [
+        (np.pad(pmfs, ((0, 0), (k, 0))), place, ones)
+        for pmfs, place, ones in (_distinct(setting, counts, side) for side in (0, 1))
+    ]
     rows = np.empty((len(counts), setting.middle))
     for start in range(0, len(counts), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -166,71 +162,26 @@ def rows_of(setting: Majority, counts: Counts) -> Floats:
 def _distinct(
     setting: Majority, counts: Counts, side: int
 ) -> tuple[Floats, Integers, npt.NDArray[np.int64]]:
-    """Return the distinct pmfs of inner voters behind K zeros, each row's pmf, its voters at 1."""
+    """Return the distinct pmfs of inner voters on 0..K, each row's pmf, its voters at 1."""
     k = setting.voters
     values = np.array([setting.corner(name)[side] for name in corner_names(setting)])
     inner = np.unique(values[(values > 0.0) & (values < 1.0)])
     at = np.column_stack([counts[:, values == value].sum(axis=1) for value in inner])
     code = at.astype(np.int64) @ (k + 1) ** np.arange(inner.size, dtype=np.int64)
     _, first, place = np.unique(code, return_index=True, return_inverse=True)
-    pmfs = np.pad(_pmfs(inner, at[first].astype(np.int64), k), ((0, 0), (k, 0)))
+    # The voters of a pmf: so many at each inner value, the others at 0; shape (pmfs, K).
+    ends = np.cumsum(at[first], axis=1)[:, None, :]
+    corner = (np.arange(k)[None, :, None] >= ends).sum(axis=2)
+    pmfs = poisson_binomial_pmf(np.append(inner, 0.0)[corner])
     return pmfs, place, counts[:, values == 1.0].sum(axis=1)
 
 
-def _places(counts: Integers) -> Integers:
-    """Return the index of each voter's corner, shape (multisets, K), from counts by corner."""
-    voter = np.arange(int(counts[0].sum()))
-    return (voter[None, :, None] >= np.cumsum(counts, axis=1)[:, None, :]).sum(axis=2)
-
-
-class _Chances:
-    """Pr[output 1] for every pmf of L that corners can make, by the counts of inner values.
-
-    L is the number of voters at probability 1 plus a Poisson-binomial over the inner values.
-    """
-
-    def __init__(self, setting: Majority, chances: Floats, inner: tuple[str, ...]) -> None:
-        k = setting.voters
-        values = np.array([setting.corner(name + name)[0] for name in inner])
-        counts = np.concatenate(list(multisets(k, len(inner) + 1)))[:, :-1]
-        pmfs = np.concatenate(
-            [_pmfs(values, part, k) for part in np.array_split(counts, len(counts) // _BLOCK + 1)]
-        )
-        # Sums of non-negative terms: a chance that is zero comes out as zero.
-        one = np.concatenate([chances, np.zeros(k)])
-        shifted = np.lib.stride_tricks.sliding_window_view(one, k + 1)
-        self._values = pmfs @ shifted.T
-        self._base = k + 1
-        self._place = np.full((k + 1) ** len(inner), -1, dtype=np.int64)
-        self._place[self._code(counts)] = np.arange(len(counts))
-
-    def __call__(self, groups: tuple[Integers, Integers]) -> Floats:
-        counts, ones = groups
-        return self._values[self._place[self._code(counts)], ones]
-
-    def _code(self, counts: Integers) -> Integers:
-        return counts @ (self._base ** np.arange(counts.shape[1], dtype=np.int64))
-
-
-def _pmfs(values: Floats, counts: Integers, k: int) -> Floats:
-    """Return the distribution of the sum of counts[r, i] voters at values[i], padded to 0..k."""
-    rest = k - counts.sum(axis=1, keepdims=True)
-    whole = np.concatenate([counts, rest], axis=1)
-    return poisson_binomial_pmf(np.concatenate([values, [0.0]])[_places(whole)])
-
-
-def _groups(
-    block: Integers, corners: tuple[str, ...], inner: tuple[str, ...], side: int
-) -> tuple[Integers, Integers]:
-    """Return how many voters sit at each inner value, and at 1, on one side of the pair."""
-    at = {
-        letter: sum(
-            (block[:, i] for i, corner in enumerate(corners) if corner[side] == letter),
-            np.zeros(len(block), np.int64),
-        )
-        for letter in (*inner, "1")
-    }
-    return np.stack([at[letter] for letter in inner], axis=1), at["1"]
+def _chances(setting: Majority, chances: Floats, counts: Counts, side: int) -> Floats:
+    """Return Pr[output 1] for each multiset: sums of non-negative terms, so that a zero stays."""
+    pmfs, place, ones = _distinct(setting, counts, side)
+    shifted = np.append(chances, np.zeros(setting.voters))
+    windows = np.lib.stride_tricks.sliding_window_view(shifted, setting.voters + 1)
+    return (pmfs @ windows.T)[place, ones]
 
 
 def multisets(total: int, parts: int) -> Iterator[Integers]:
