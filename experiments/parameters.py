@@ -1,7 +1,7 @@
 """The parameters of an experiment: a frozen dataclass whose annotations say what each may be.
 
 ```python
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     voters: Several[Voters] = (11, 35)
     epsilon: Positive = 0.1
@@ -23,10 +23,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_type_hints
 
 from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked
 
 from dpopt import DpoptError, ParameterError
 from experiments.registry import Experiment
@@ -37,8 +38,13 @@ _ENTRY = re.compile(r"(\w+): ?(.*)")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
-STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
-"""How a configuration is checked: an integer is no float's text, and no number is infinite."""
+
+@dataclass_transform(frozen_default=True)
+def configuration(kind: type[_T]) -> type[_T]:
+    """Make a class a frozen dataclass whose values are checked: no text is an integer's value."""
+    strict = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    made: Any = checked(frozen=True, config=strict)(kind)
+    return made
 
 
 def _each_once(values: tuple[_T, ...]) -> tuple[_T, ...]:

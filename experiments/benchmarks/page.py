@@ -9,12 +9,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
-from pydantic.dataclasses import dataclass
 
 from experiments import drawing
 from experiments.benchmarks.measure import Effort, Results, run_benchmarks
 from experiments.benchmarks.spec import benchmarks
-from experiments.parameters import STRICT, Count
+from experiments.parameters import Count, configuration
 from experiments.registry import Outcome, Table, experiment
 
 _TIMES = (
@@ -25,7 +24,7 @@ _COLUMNS = 4
 _DECADES = 100
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config(Effort):
     """Which benchmarks, how much of each, and how often.
 

@@ -9,14 +9,12 @@ where each has images of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError, majority, plurality
@@ -26,7 +24,7 @@ from experiments.ensembles.common import Look, draw, error_note, meanings, measu
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import baselines, noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
-from experiments.parameters import STRICT, Rising, Some
+from experiments.parameters import Rising, Some, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
@@ -59,7 +57,7 @@ LOOKS: Mapping[str, Look] = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the tables.
 
@@ -74,7 +72,7 @@ class Config:
     labels: Rising[Annotated[int, Ge(1), Le(100_000)]] = (1, 10, 100, 1000)
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Way:
     """A way of choosing a label.
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError
@@ -37,7 +35,7 @@ from experiments.ensembles.pmfs import (
 )
 from experiments.ensembles.teachers import Polled, plain
 from experiments.majority.noisy_max import calibrate_gnmax
-from experiments.parameters import STRICT, Count, Probability, Rising, Seed, Several
+from experiments.parameters import Count, Probability, Rising, Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 _CLASSES = 10
@@ -82,7 +80,7 @@ MEANING = {
 _RIVALS = ("permute-and-flip-audited", "exponential-audited")
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Votes:
     """What is voted on, in every item on teachers without privacy.
 
@@ -111,7 +109,7 @@ class Votes:
         return [plain(self.most, _PART, self.queries, seed) for seed in seeds]
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config(Votes):
     """Parameters of one label.
 
@@ -128,7 +126,7 @@ class Config(Votes):
     most_solved: int = 20
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class LabelsConfig(Votes):
     """Parameters of many labels.
 
@@ -153,7 +151,7 @@ class LabelsConfig(Votes):
         return max(self.designed_voters, *self.voters)
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Ballots:
     """The queries of all seeds, and the accuracy of a rule or of noise on them.
 

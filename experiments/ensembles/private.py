@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError
@@ -28,7 +27,7 @@ from experiments.data.groups import NAME
 from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
 from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
-from experiments.parameters import STRICT, Count, Rising, Seed, Some
+from experiments.parameters import Count, Rising, Seed, Some, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 TEACHERS = {
@@ -70,7 +69,7 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the tables.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import majority
@@ -20,7 +19,7 @@ from experiments.majority import baselines
 from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR, harmonic, printed_constant
-from experiments.parameters import STRICT, Positive, Several, Voters
+from experiments.parameters import Positive, Several, Voters, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
@@ -30,7 +29,7 @@ _SLACK, _SLACKS = 0.1, 10.0 ** -np.arange(0.5, 8.0, 0.25)
 _INTEGERS = "exact integers over the reduced corner set, rounded outward"
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Instances of the statements; we chose them where the paper prints none.
 
@@ -59,7 +58,7 @@ def _settings(config: Config, cases: Sequence[tuple[int, int]]) -> Iterator[dpop
         yield dpopt.Majority(k, config.epsilon, m, prior=_PMF)
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Statement:
     """A number that the paper states, and how its verdict follows.
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt._numbers import float_up
 from dpopt.privacy import Guarantee, general_composition, simple_composition
@@ -25,7 +24,7 @@ from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_rho, rho_epsilon
 from experiments.majority.voters import whole
-from experiments.parameters import STRICT, Positive, Several
+from experiments.parameters import Positive, Several, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, rounds_to, statement
 
@@ -55,7 +54,7 @@ _MECHANISM_DELTA = 1e-4
 _VOTERS = 11
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Row:
     """A privacy loss per query, and what is printed for it.
 
@@ -80,7 +79,7 @@ class Row:
         return Guarantee(*(float(m * value) for value in self.voter))
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the tables.
 

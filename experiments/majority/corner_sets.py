@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import majority, solve
@@ -21,7 +20,7 @@ from dpopt.majority.voters import full_gamma
 from experiments import drawing, style
 from experiments.majority.full_set import check_full, full_problem, full_size
 from experiments.majority.voters import settings_within
-from experiments.parameters import STRICT, Positive, Some
+from experiments.parameters import Positive, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import short, statement
 
@@ -34,7 +33,7 @@ _ALIKE = 1e-9
 _LEAST = 2.0**-54
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the comparison; the paper prints no numbers.
 

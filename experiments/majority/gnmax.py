@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 from scipy.special import erfc, log_ndtr
 
 from dpopt import ParameterError
@@ -17,7 +16,7 @@ from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon
-from experiments.parameters import STRICT, Count, Positive, Probability, Several, Some
+from experiments.parameters import Count, Positive, Probability, Several, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
 
@@ -33,7 +32,7 @@ _QUERY = (5, 0, 1.0, 1.5)
 _SOURCE = "privacy losses as printed in Table 4"
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Target:
     """A privacy loss per query, and what table 4 prints for it; None where it prints nothing."""
 
@@ -51,7 +50,7 @@ PRINTED = (
 """Table 4."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figure.
 

@@ -9,14 +9,13 @@ from typing import Annotated, Any
 from annotated_types import MaxLen, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import majority
 from experiments import drawing
 from experiments.majority.figures import draw_groups
 from experiments.majority.voters import PAPER_PRIOR, pmf_words
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 DEFAULT = "common-uniform:0,1"
@@ -31,7 +30,7 @@ _SMALL = 1e-3
 _FEW = 3
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the tables, which we chose.
 

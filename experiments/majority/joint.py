@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 from scipy.special import betainc, comb
 
 import dpopt
@@ -25,7 +24,7 @@ from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table.symmetric import Generated
 from experiments import drawing
 from experiments.majority.claims import STATEMENTS
-from experiments.parameters import STRICT, Positive, Several, Voters
+from experiments.parameters import Positive, Several, Voters, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.verdicts import statement
 
@@ -38,7 +37,7 @@ QUERIES = "composition of queries"
 _WHOLE, _UNIFORM = 1 << 50, 2.0**-27
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Which voters, and what all labels together may spend.
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.ticker import LogLocator, NullLocator
-from pydantic.dataclasses import dataclass
 from scipy.optimize import brentq
 
 import dpopt
@@ -27,7 +26,7 @@ from experiments.ensembles.pmfs import (
     ranged_share,
     rules_of,
 )
-from experiments.parameters import STRICT, Positive, Rising, Voters
+from experiments.parameters import Positive, Rising, Voters, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ Epsilon = Annotated[float, Ge(0.1), Le(28.0)]
 Delta = Annotated[float, Ge(1e-12), Le(0.1)]
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """How many labels, of which votes, and the guarantee of all of them together.
 

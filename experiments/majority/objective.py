@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import NotPrivateError, majority
@@ -25,7 +24,7 @@ from dpopt.majority.voters import fold
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from experiments import drawing, style
 from experiments.majority.voters import settings_within
-from experiments.parameters import STRICT, Count, Seed, Some
+from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
 
@@ -40,7 +39,7 @@ STABLER = (
 )
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the sampled objective.
 

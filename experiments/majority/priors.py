@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from annotated_types import MaxLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
@@ -19,7 +18,7 @@ from experiments.majority import baselines
 from experiments.majority.figures import draw_groups, draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
 from experiments.majority.voters import pmf_words
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed
 
@@ -35,7 +34,7 @@ WORST, SUBSAMPLING, RESPONSE = "least worst case", "subsampling", "randomised re
 _MARKERS = ("", "", "p", "h", "X", "<", ">", "8")
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figure.
 

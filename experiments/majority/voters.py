@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import ParameterError, majority
 from dpopt._types import Vector
 from dpopt.privacy import Guarantee, general_composition
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 
 _ANY = Callable[[str], Any]
 
@@ -79,7 +78,7 @@ PAPER_PRIOR = "uniform:0,1"
 Curve = Literal["mean", "surrogate", "double", "subsampling", "constant"]
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Target:
     """The privacy target of the majority, and the baselines' parameters for it.
 
@@ -111,7 +110,7 @@ def settings_within(
     ]
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@configuration
 class Voters(ABC):
     """What every figure of noise functions has.
 
@@ -129,6 +128,7 @@ class Voters(ABC):
         seed: of all draws.
     """
 
+    _: KW_ONLY
     voters: int
     epsilon: float
     voter_delta: float
@@ -174,7 +174,7 @@ class Voters(ABC):
         )
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@configuration
 class Config(Voters):
     """Parameters of a figure whose target is (m epsilon, delta); see `Voters`.
 
@@ -186,6 +186,7 @@ class Config(Voters):
             Delta where m < 1.
     """
 
+    _: KW_ONLY
     allowance: Several[float]
     delta: float | None = None
 
@@ -202,7 +203,7 @@ class Config(Voters):
         return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@configuration
 class Composed(Voters):
     """Parameters of a figure whose target is the privacy cost of M sampled voters; see `Voters`.
 
@@ -212,6 +213,7 @@ class Composed(Voters):
         slack: delta' of that theorem.
     """
 
+    _: KW_ONLY
     samples: Several[Count]
     slack: float
 

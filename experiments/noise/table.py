@@ -11,13 +11,12 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
-from pydantic.dataclasses import dataclass
 from scipy.optimize import brentq
 
 import dpopt
 from dpopt import Noise
 from experiments import drawing
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
@@ -27,7 +26,7 @@ Sensitivity = Annotated[int, Ge(1), Le(20)]
 Delta = Annotated[float, Ge(0.0), Le(0.1)]
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Which integers, at which privacy, and what an error costs.
 
@@ -140,7 +139,7 @@ Releases = Annotated[int, Ge(2), Le(200)]
 TotalDelta = Annotated[float, Ge(1e-9), Le(1e-2)]
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class SeveralConfig:
     """How many counts, and the guarantee of all of them together.
 

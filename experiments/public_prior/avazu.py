@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from experiments import drawing, style
 from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategories
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 from experiments.public_prior.common import Epsilon, distances, draw_points, scratch
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers
@@ -46,7 +45,7 @@ _PANEL = 5.5
 Attribute = Literal["C1", "C14", "C15", "C16", "C17", "C18", "C19", "C20", "C21"]
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figures; groups, epsilons and the full run's thresholds as in the paper.
 

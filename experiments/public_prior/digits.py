@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from experiments.data.groups import DIGITS, NAME, load_ink
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.public_prior.common import OUTPERFORMS, Epsilon, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable
@@ -18,7 +17,7 @@ from experiments.verdicts import not_comparable
 _SIDE = 4
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figure; epsilon as in Figure 4.
 

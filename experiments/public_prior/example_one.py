@@ -7,11 +7,10 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import public_prior
 from experiments import drawing, style
-from experiments.parameters import STRICT, Probability
+from experiments.parameters import Probability, configuration
 from experiments.public_prior.common import Epsilon, distances
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers, short
@@ -23,7 +22,7 @@ _PRIORS = {"public": ("public prior", "paper", 0.03), "uniform": ("uniform prior
 """Label, role, and what the paper prints as Gamma_TV."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Click rates and epsilon as in the paper.
 

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 from experiments.public_prior.common import METHODS, OUTPERFORMS, distances, draw_bars
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, not_comparable
@@ -35,7 +34,7 @@ _CLOSED = ("minimax", "leximin")
 _CONCENTRATION, _SIZE_EPSILON = 4.0, 8.0
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the comparison.
 

@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 from annotated_types import Ge
 from matplotlib.figure import Figure
 from pydantic import AfterValidator
-from pydantic.dataclasses import dataclass
 
 from dpopt import ParameterError
 from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
-from experiments.parameters import STRICT, Count, Seed, Several, Some
+from experiments.parameters import Count, Seed, Several, Some, configuration
 from experiments.public_prior.common import Epsilon, drawn, measured, of_bound, scratch
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
@@ -33,7 +32,7 @@ def _group(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figure; epsilon, groups and prior as in the paper.
 

@@ -12,14 +12,13 @@ import numpy as np
 from annotated_types import Ge, Gt, Le
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import PublicPrior, public_prior
 from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import total_variation
 from experiments import drawing, style
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 from experiments.public_prior.common import kl_divergence
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed, short
@@ -39,7 +38,7 @@ _NAMES = {kind: f"{kind} prior" for kind in PRIORS[:-1]} | {PRIORS[-1]: "a tiny 
 _MARKERS = ("o", "s", "^", "D")
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Settings: every n with every prior and every epsilon.
 

@@ -9,13 +9,12 @@ import numpy as np
 from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import solve
 from dpopt.prob import total_variation
 from experiments import drawing, style
-from experiments.parameters import STRICT, Seed, Several
+from experiments.parameters import Seed, Several, configuration
 from experiments.public_prior.common import (
     METHODS,
     Epsilon,
@@ -33,7 +32,7 @@ _TOLERANCE = 1e-7
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the figure; categories, epsilon, prior and the number of runs as in the paper.
 

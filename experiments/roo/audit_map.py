@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Some
+from experiments.parameters import Count, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import VIOLATES, data_sets, violates
 from experiments.roo.published import journal_is_private
@@ -30,7 +29,7 @@ _DRAWN = ("journal", "conference")
 _EXCESS = (1e-5, 1.0)
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Grid of k, epsilon, M = floor(n / k) and the remainder of n.
 

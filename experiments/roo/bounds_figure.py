@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Positive, Some
+from experiments.parameters import Count, Positive, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import expected_output, lower_bound
 from experiments.roo.baselines import smooth_floor, two_level
@@ -44,7 +43,7 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the six panels, and how many n each has; the paper prints none of them.
 

@@ -10,12 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import roo
 from experiments import drawing, style
-from experiments.parameters import STRICT, Count, Positive
+from experiments.parameters import Count, Positive, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import expected_output
 from experiments.roo.baselines import violates
@@ -42,7 +41,7 @@ _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """n, k and epsilon are the paper's. We chose P, a normal curve over categories, and the others.
 

@@ -9,12 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt.shape import Design
 from experiments import drawing, style
-from experiments.parameters import STRICT, Some
+from experiments.parameters import Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
 from experiments.roo.baselines import RULES, data_sets, violates
@@ -42,7 +41,7 @@ _AUDITED: tuple[Setting, ...] = (
 _LONGEST = 40
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Figure 1 of the journal and of the conference paper.
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import roo
 from experiments import drawing, style
-from experiments.parameters import STRICT, Probability, Some
+from experiments.parameters import Probability, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import RULES
 from experiments.verdicts import judged
@@ -27,7 +26,7 @@ _UNIT = 1 << 62
 _LEAST = 1e-17
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Grid of settings, and those that cvxpy writes out too.
 

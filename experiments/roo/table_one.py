@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 from annotated_types import Gt, Lt
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import roo
 from experiments import drawing
-from experiments.parameters import STRICT, Some
+from experiments.parameters import Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import expected_output, lower_bound
 from experiments.roo.baselines import two_level
@@ -44,7 +43,7 @@ _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 _FRACTIONS = (0.2, 0.8)
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Grids: gamma, the least probability of a category under P, is 0.2 or 0.8 of 1/k.
 

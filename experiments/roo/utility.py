@@ -11,13 +11,12 @@ from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing, style
-from experiments.parameters import STRICT, Seed, Some
+from experiments.parameters import Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import lower_bound
 from experiments.roo.baselines import (
@@ -51,7 +50,7 @@ CURVES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Settings (n, k, epsilon), and the Laplace noise drawn for each data set.
 

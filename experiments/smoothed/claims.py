@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Positive, Seed, Some
+from experiments.parameters import Count, Positive, Seed, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import log_lower_bound, log_upper_bound, published_log_bound
 from experiments.smoothed.utility import candidates_utility
@@ -22,7 +21,7 @@ _TOLERANCE = 1e-9
 _READING = "the prior of equation (3); over the two values of a record it holds with <="
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Settings of Remark 8, Theorem 5 and Lemma 10.
 

@@ -10,11 +10,10 @@ import numpy as np
 from annotated_types import Ge, Lt, MinLen
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Several, Some
+from experiments.parameters import Count, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import published_log_bound
 from experiments.smoothed.elections import COUNTED, Pi, pmfs, units
@@ -31,7 +30,7 @@ _TITLES = {"units": "units of 2020", "history": "elections since 1920"}
 _STRAIGHT, _FEWEST = 0.99, 5
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Sets of distributions, losses, sizes and epsilons.
 

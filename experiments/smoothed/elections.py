@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -15,11 +15,10 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Some
+from experiments.parameters import Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.utility import adversary_utility
 from experiments.verdicts import not_comparable, observed
@@ -28,7 +27,7 @@ COUNTED = "US presidential popular vote, certified counts"
 """Where the votes come from."""
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Election:
     """The votes of the two leading candidates.
 
@@ -82,7 +81,7 @@ def pmfs(name: Pi) -> dict[str, float]:
     return {each.name: each.share for each in chosen}
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """What the adversary must reach, and how many votes are lost.
 

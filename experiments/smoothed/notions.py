@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Lt
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Positive, Some
+from experiments.parameters import Positive, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.elections import COUNTED, pmfs
 from experiments.smoothed.noisy import NoisyHistogram, least_epsilon, noisy_guarantee
@@ -25,7 +24,7 @@ _RATES, _RATE = (0.1, 0.5, 0.9), 0.9
 _WITHOUT_NOISE, _COMPARED = (1.0, 3.0), (0.0, 0.5, 1.0)
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Sizes, sampling rates and epsilons of each table.
 

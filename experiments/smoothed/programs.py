@@ -7,12 +7,11 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Probability, Some
+from experiments.parameters import Probability, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.program import profile_problem, solve_smoothed, step_problem
 from experiments.verdicts import statement
@@ -22,7 +21,7 @@ _LEAST = 1e-17
 _ITEMS = {"profile": "Definition 2", "smoothed": "Definition 3", "step": "Section 6"}
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Small settings, whose programs are written out.
 

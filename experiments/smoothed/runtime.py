@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from dpopt.prob.histograms import histogram_count, histograms
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Rising
+from experiments.parameters import Count, Rising, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, statement
 
@@ -31,7 +30,7 @@ _SAME = 1e-11
 _FAR = 100
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Sizes of each case.
 

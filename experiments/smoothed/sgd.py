@@ -14,11 +14,10 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le, MinLen
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Seed, Several, Some
+from experiments.parameters import Count, Seed, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.gradients import Gradients, QuantisedGradient, gradients
 from experiments.verdicts import not_comparable
@@ -30,7 +29,7 @@ _LN10 = math.log(10.0)
 _CONFIDENCE = 0.99
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Sizes and epsilon, and the number of databases that estimate the expectation.
 

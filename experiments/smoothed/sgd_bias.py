@@ -10,11 +10,10 @@ import numpy as np
 from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Seed, Some
+from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
 from experiments.verdicts import not_comparable, statement
@@ -44,7 +43,7 @@ def databases(records: int, seed: int) -> dict[str, np.ndarray]:
     }
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """The databases' size, the batch, and how often delta is estimated from how many draws.
 

@@ -9,11 +9,10 @@ import numpy as np
 from annotated_types import Ge
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from dpopt import smoothed
 from experiments import drawing, style
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 from experiments.registry import Outcome, Table, experiment, track
 from experiments.smoothed.gradients import QuantisedGradient, drawn_counts
 from experiments.verdicts import not_comparable
@@ -21,7 +20,7 @@ from experiments.verdicts import not_comparable
 _CONFIDENCE = 0.99
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """The databases of each size, and how delta is estimated on them.
 

@@ -8,14 +8,13 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import Workload
 from dpopt.local import query_matrix
 from dpopt.local.subsets import best_subset
 from experiments import drawing
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import Epsilon, least_of, variances
 
@@ -23,7 +22,7 @@ from experiments.workload.baselines import Epsilon, least_of, variances
 _CLOSED = "histogram"
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Sizes of the alphabet, and the queries.
 

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import Workload
 from experiments import drawing, style
-from experiments.parameters import STRICT, Seed, Several
+from experiments.parameters import Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.elections import units
 from experiments.workload.baselines import Categories, Epsilon, Queries
@@ -28,7 +27,7 @@ _LOW, _HIGH = 0.3, 0.7
 _ERRORS = 3
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """The queries, the people and the runs.
 

@@ -8,13 +8,12 @@ from typing import cast
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import Workload
 from dpopt.local.decoder import category_variances
 from experiments import drawing
-from experiments.parameters import STRICT, Count, Seed, Several
+from experiments.parameters import Count, Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import (
     Categories,
@@ -28,7 +27,7 @@ OURS, GRADIENT = "this mechanism", "projected gradient"
 _NOTE = "1 is the proved bound of every private mechanism"
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Which queries, at which privacy, and how long the local search may take.
 

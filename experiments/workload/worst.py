@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 import dpopt
 from dpopt import Workload
 from experiments import drawing
-from experiments.parameters import STRICT, Several
+from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import Categories, Epsilon, Queries
 
 OBJECTIVES = ("mean", "worst-case")
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Number of categories, queries and epsilon.
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 from annotated_types import Ge, Le
-from pydantic.dataclasses import dataclass
 
 import experiments
 from dpopt import ParameterError
@@ -18,9 +17,9 @@ from experiments import __main__ as runner
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry
 from experiments.parameters import (
-    STRICT,
     Several,
     changed,
+    configuration,
     configured,
     documented,
     parameters_of,
@@ -36,7 +35,7 @@ REPEATABLE = [name for name, each in all_experiments().items() if each.repeatabl
 run = partial(exit_code, runner.main)
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """One field of each kind.
 

@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 from matplotlib.figure import Figure
-from pydantic.dataclasses import dataclass
 
 from experiments import drawing
 from experiments.majority.pate.aggregate import (
@@ -29,7 +28,7 @@ from experiments.majority.pate.aggregate import (
 from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
-from experiments.parameters import STRICT, Count, Seed, Some
+from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, observed
 
@@ -55,7 +54,7 @@ CEILINGS = {
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion"}
 
 
-@dataclass(frozen=True, config=STRICT)
+@configuration
 class Config:
     """Parameters of the tables.
 
