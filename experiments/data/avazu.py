@@ -60,9 +60,6 @@ def load_clicks(path: str | Path, user: str = "device_id") -> Clicks:
         path: the file.
         user: column that tells users apart: "device_id" as in the paper, or "device_ip". In the
             published file most rows share one device_id, which stands for an unknown device.
-
-    Raises:
-        ParameterError: if polars is not installed, or the file is missing or malformed.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")

@@ -47,9 +47,6 @@ def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) 
 
     Returns:
         The path.
-
-    Raises:
-        ParameterError: if polars is not installed, or the file cannot be written.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")
@@ -150,9 +147,6 @@ def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -
 
     Returns:
         The folder.
-
-    Raises:
-        ParameterError: for a folder that cannot be written.
     """
     folder = made_folder(folder)
     rng = np.random.default_rng(seed)

@@ -42,10 +42,6 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
 
     The header is two zero bytes, the type (8: unsigned byte), the number of dimensions, and each
     dimension as a big-endian 32-bit integer; the values follow in C order.
-
-    Raises:
-        ParameterError: if it cannot be read, or is not such a file, or is longer or shorter than
-            its header says.
     """
     content = _content(path)
     start = 4 + 4 * dimensions
@@ -123,10 +119,6 @@ def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
         path: a folder with the four IDX files under their original names, plain or with the
             ending .gz; or an .npz archive of x_train, y_train, x_test and y_test.
         classes: two different labels in 0..9.
-
-    Raises:
-        ParameterError: for a missing or malformed file, arrays of other shapes, or a class without
-            images.
     """
     path = Path(path)
     try:

@@ -95,9 +95,6 @@ def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
     Returns:
         One group for each age range with users, from young to old. In 100k the years are put
         into the ranges of 1M.
-
-    Raises:
-        ParameterError: if a file is missing or malformed.
     """
     folder = Path(folder)
     release = release_of(folder)

@@ -279,9 +279,6 @@ def intervals(classes: int, ratio: Fraction) -> tuple[Unbounded, ...]:
     Args:
         classes: C.
         ratio: the least r, above 1.
-
-    Raises:
-        ValueError: if no proof is found at some r.
     """
     low, proofs = Fraction(ratio), []
     width = log_near(low) / 50

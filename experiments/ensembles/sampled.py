@@ -65,9 +65,6 @@ def spent(inputs: SortedHistograms, kernel: Sequence[Fraction], ratio: Fraction)
         inputs: the sorted histograms of K votes over C classes.
         kernel: k[lambda, c] by variable.
         ratio: r = e^epsilon of each voter, above 1.
-
-    Raises:
-        ParameterError: for too many choices of corners.
     """
     voters, classes = inputs.records, inputs.categories
     if corner_count(voters, classes) > MOST_CHOICES:

@@ -51,9 +51,6 @@ def calibrate_gnmax(
         method: "rdp", "analytic" or "label".
         voters: K, for "label" only.
 
-    Raises:
-        ParameterError: if epsilon or delta is 0 with "rdp".
-
     Example:
         >>> from dpopt import Guarantee
         >>> from experiments.majority import noisy_max

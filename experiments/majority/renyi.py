@@ -160,9 +160,6 @@ def least_feasible(feasible: Callable[[float], bool], start: float) -> float:
     Args:
         feasible: false near 0.
         start: doubled until it is feasible.
-
-    Raises:
-        ParameterError: if no float is.
     """
     high = start
     while not feasible(high):

@@ -64,9 +64,6 @@ def expected_output(sampler: Design, distribution: npt.ArrayLike) -> ExpectedOut
     Args:
         sampler: a rule in the smallest count, private or not, n at most 1e7 and k at most 1e5.
         distribution: P, shape (k,): probabilities that sum to 1 within 1e-9.
-
-    Raises:
-        ParameterError: for another shape, another sum, or a larger n or k.
     """
     setting: Any = sampler.setting if isinstance(sampler, Design) else None
     if not isinstance(setting, RevealOrObscure):

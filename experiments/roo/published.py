@@ -245,9 +245,6 @@ def lower_bound_records(accuracy: float, categories: int, epsilon: float) -> int
 
     A sampler of n records gives one of n + 1 (drop a random record) with no larger worst case. So
     if n - 1 records are not enough, fewer are not either.
-
-    Raises:
-        ParameterError: if n is above 1e15.
     """
     alpha = accuracy
 

@@ -57,9 +57,6 @@ def published_log_bound(
         epsilon: above ln(1 / (1 - T/n)), in nats.
         distributions: Pi, shape (l, m), every category with a positive share.
 
-    Raises:
-        ParameterError: if epsilon or the mechanism is not what the theorem covers.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (i), Remark 8 and Appendix E.
     """
@@ -105,9 +102,6 @@ def log_upper_bound(
         mechanism: n, T, m and whether there is replacement.
         epsilon: at least 0, in nats.
         distributions: Pi, shape (l, m).
-
-    Raises:
-        ParameterError: if the mechanism is not what the theorem covers.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorems 3 (i) and 5. Hoeffding 1963,

@@ -306,10 +306,6 @@ def distributional_delta(
         the output for each histogram of the other n - 1 records, flattened from (N, outputs);
         "excess of M" and "excess of Sim", of each composition, record and output.
 
-    Raises:
-        ParameterError: if the case is too large.
-        SolverError: if the solver fails.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 4 and Proposition 9; Bassily,
         Groce, Katz, Smith, Coupled-Worlds Privacy, 2013.

@@ -34,9 +34,6 @@ def candidates_utility(pmfs: npt.ArrayLike, threshold: float) -> float:
     Returns:
         u, from 0 to 1.
 
-    Raises:
-        ParameterError: if the rows are not pmfs.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
     """
@@ -86,10 +83,6 @@ def adversary_utility(
     Returns:
         ln u; -inf if u is 0. Where all pmfs are summed, u has the relative error of the
         pmfs except near outputs whose posterior is t, and is 0 below about 1e-300.
-
-    Raises:
-        ParameterError: if the mechanism is too large to enumerate its
-            pmfs; binary sampling without replacement is taken up to 1e10 records.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
