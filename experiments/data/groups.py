@@ -62,7 +62,6 @@ class UserGroup:
 
 NAME = "scikit-learn's digits"
 DIGITS = tuple(range(10))
-SIDES = (1, 2, 4, 8)
 _PIXELS = 8
 
 

@@ -112,15 +112,11 @@ def _designs(
     }
 
 
-def _settings(errors: Table) -> list[tuple[Any, ...]]:
-    return list(dict.fromkeys(zip(*map(errors.column, ("K", "m", "Delta")), strict=True)))
-
-
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each case, in it a group of points for each distribution."""
     errors = outcome.tables["errors"]
-    settings = _settings(errors)
+    settings = errors.distinct("K", "m", "Delta")
     pmfs = errors.distinct("pmf")
     columns = min(2 if len(pmfs) <= _FEW else 1, len(settings))
     figure, panels = drawing.panels(

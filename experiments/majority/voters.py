@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -15,8 +15,6 @@ from dpopt import ParameterError, majority
 from dpopt._types import Vector
 from dpopt.privacy import Guarantee, general_composition
 from experiments.parameters import Count, Seed, Several, configuration
-
-_ANY = Callable[[str], Any]
 
 
 def pmf_words(prior: str) -> str:

@@ -106,7 +106,7 @@ def save_votes(votes: Votes, path: Path) -> None:
 
 
 def load_votes(path: Path) -> Votes:
-    """Read a file that `save_votes` wrote."""
+    """Read a file that `save_votes` wrote, as its digest shows."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -119,44 +119,20 @@ def load_votes(path: Path) -> Votes:
     stated = body.pop("sha256", None)
     if stated != _digest(body):
         raise ParameterError(f"votes is {str(path)!r}; it was changed: its digest is another.")
-    try:
-        return _parsed(body)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ParameterError(
-            f"votes is {str(path)!r}; its votes or its record are missing or malformed."
-        ) from None
 
+    def unpacked(rows: list[str]) -> Bits:
+        packed = np.array([list(bytes.fromhex(row)) for row in rows], np.uint8)
+        return np.unpackbits(packed, axis=1, count=body["images"])
 
-def _parsed(body: dict[str, Any]) -> Votes:
-    images = int(body["images"])
-    first, second = (int(c) for c in body["classes"])
+    (labels,) = unpacked([body["labels"]])
     runs = tuple(
-        Run(
-            int(run["seed"]),
-            np.array([_unpacked(row, images) for row in run["private"]]),
-            np.array([_unpacked(row, images) for row in run["plain"]]),
-        )
-        for run in body["runs"]
+        Run(run["seed"], unpacked(run["private"]), unpacked(run["plain"])) for run in body["runs"]
     )
-    shapes = {votes.shape for run in runs for votes in (run.private, run.plain)}
-    epsilon, delta = float(body["epsilon"]), float(body["delta"])
-    if len(shapes) != 1 or shapes.pop()[0] % 2 == 0 or images < 1:
-        raise ValueError
-    if (
-        not 0.0 < epsilon < math.inf
-        or not 0.0 <= delta < 1.0
-        or not isinstance(body["record"], dict)
-    ):
-        raise ValueError
-    return Votes(
-        str(body["dataset"]),
-        (first, second),
-        _unpacked(body["labels"], images),
-        runs,
-        epsilon,
-        delta,
-        body["record"],
+    classes = tuple(body["classes"])
+    dataset, epsilon, delta, record = (
+        body[name] for name in ("dataset", "epsilon", "delta", "record")
     )
+    return Votes(dataset, classes, labels, runs, epsilon, delta, record)
 
 
 def _bits(values: npt.ArrayLike) -> Bits:
@@ -167,13 +143,6 @@ def _bits(values: npt.ArrayLike) -> Bits:
 
 def _packed(bits: Bits) -> str:
     return np.packbits(bits).tobytes().hex()
-
-
-def _unpacked(digits: str, count: int) -> Bits:
-    packed = np.frombuffer(bytes.fromhex(digits), np.uint8)
-    if packed.size != (count + 7) // 8:
-        raise ValueError
-    return np.unpackbits(packed, count=count)
 
 
 def _digest(body: dict[str, Any]) -> str:
