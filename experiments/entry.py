@@ -29,9 +29,9 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def make_folder(out: Path) -> None:
-    """Make the folder that a command writes to, if it is not there."""
+def make_folder(out: Path, name: str = "out") -> None:
+    """Make the folder that is written to, if it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError:
-        raise ParameterError(f"out is {str(out)!r}; it must be a folder.") from None
+        raise ParameterError(f"{name} is {str(out)!r}; it must be a folder.") from None

@@ -7,12 +7,7 @@ from pathlib import Path
 from dpopt import ParameterError
 
 
-def made_folder(folder: str | Path) -> Path:
-    """Return the path of a folder, made if it is missing; refuse one that cannot be."""
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"folder is {str(path)!r}; {reason}.") from None
-    return path
+def refused(path: str | Path, why: str | OSError, name: str = "path") -> ParameterError:
+    """Return one sentence on a file or a folder that cannot be taken."""
+    said = why if isinstance(why, str) else (why.strerror or str(why)).lower()
+    return ParameterError(f"{name} is {str(path)!r}; {said}.")

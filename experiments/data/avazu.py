@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt import ParameterError
+from experiments.data import refused
 from experiments.data.groups import UserGroup
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def load_clicks(path: str | Path, user: str = "device_id") -> Clicks:
     try:
         header = pl.scan_csv(path, glob=False, quote_char=None).collect_schema().names()
         if tuple(header) != COLUMNS:
-            raise _refused(path, "its first line must be the header of Avazu's train.csv")
+            raise refused(path, "its first line must be the header of Avazu's train.csv")
         lines = pl.scan_csv(path, glob=False, schema=schema, quote_char=None)
         wrong = pl.any_horizontal(used.is_null()) | ~pl.col("click").is_in([0, 1])
         clicked = (
@@ -91,22 +92,18 @@ def load_clicks(path: str | Path, user: str = "device_id") -> Clicks:
             optimizations=pl.QueryOptFlags(projection_pushdown=False),
         )
     except FileNotFoundError:
-        raise ParameterError(f"path is {str(path)!r}, which is missing; {SOURCE}.") from None
+        raise refused(path, f"it is missing; {SOURCE}") from None
     except OSError as error:
-        raise _refused(path, (error.strerror or str(error)).lower()) from None
+        raise refused(path, error) from None
     except pl.exceptions.PolarsError:
-        raise _refused(path, _FORM) from None
+        raise refused(path, _FORM) from None
     if told["wrong"].item():
-        raise _refused(path, _FORM)
+        raise refused(path, _FORM)
     if not frame.height:
-        raise _refused(path, "it holds no click")
+        raise refused(path, "it holds no click")
     if frame["user"].null_count() or frame["site"].null_count():
-        raise _refused(path, "device and site names must be 8 hexadecimal digits")
+        raise refused(path, "device and site names must be 8 hexadecimal digits")
     return Clicks(frame, told["rows"].item())
-
-
-def _refused(path: str | Path, why: str) -> ParameterError:
-    return ParameterError(f"path is {str(path)!r}; {why}.")
 
 
 def subcategories(

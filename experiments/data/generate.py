@@ -15,9 +15,9 @@ import numpy as np
 
 from dpopt import ParameterError
 from dpopt.files import replacing, write_text
-from experiments.data import made_folder
 from experiments.data.avazu import ATTRIBUTES, COLUMNS
 from experiments.data.movielens import AGES, FORMATS, GENRES
+from experiments.entry import make_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -148,7 +148,8 @@ def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -
     Returns:
         The folder.
     """
-    folder = made_folder(folder)
+    folder = Path(folder)
+    make_folder(folder, "folder")
     rng = np.random.default_rng(seed)
     popularity = np.arange(1, len(GENRES) + 1, dtype=float) ** -1.1
     popularity = rng.permutation(popularity / popularity.sum())

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.files import replacing
-from experiments.data import made_folder
+from experiments.data import refused
+from experiments.entry import make_folder
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -46,17 +47,19 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
     content = _content(path)
     start = 4 + 4 * dimensions
     if len(content) < start or content[:2] != b"\0\0":
-        raise ParameterError(f"path is {str(path)!r}; it must be an IDX file.")
+        raise refused(path, "it must be an IDX file")
     if content[2] != _UNSIGNED_BYTE or content[3] != dimensions:
-        raise ParameterError(
-            f"path is {str(path)!r}, an IDX file of type {content[2]} and {content[3]} dimensions; "
-            f"it must have type {_UNSIGNED_BYTE} and {dimensions}."
+        raise refused(
+            path,
+            f"it is an IDX file of type {content[2]} and {content[3]} dimensions; "
+            f"it must have type {_UNSIGNED_BYTE} and {dimensions}",
         )
     shape = tuple(int(size) for size in np.frombuffer(content, ">u4", dimensions, offset=4))
     if len(content) - start != math.prod(shape):
-        raise ParameterError(
-            f"path is {str(path)!r}; it holds {len(content) - start} values, "
-            f"but its header says {' x '.join(map(str, shape))}."
+        raise refused(
+            path,
+            f"it holds {len(content) - start} values, "
+            f"but its header says {' x '.join(map(str, shape))}",
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
@@ -66,10 +69,9 @@ def _content(path: Path) -> bytes:
         raw = path.read_bytes()
         return gzip.decompress(raw) if raw.startswith(_GZIP) else raw
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ParameterError(f"path is {str(path)!r}; its gzip stream is damaged.") from None
+        raise refused(path, "its gzip stream is damaged") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
+        raise refused(path, error) from None
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
     try:
         folder = path.is_dir()
     except (OSError, ValueError):
-        raise ParameterError(f"path is {str(path)!r}; it must be a folder or a file.") from None
+        raise refused(path, "it must be a folder or a file") from None
     read = _folder_reader(path) if folder else _archive_reader(path)
     train = _chosen(path, "train", read("x_train"), read("y_train"), classes)
     test = _chosen(path, "test", read("x_test"), read("y_test"), classes)
@@ -137,9 +139,7 @@ def _folder_reader(folder: Path) -> Callable[[str], npt.NDArray[np.generic]]:
         packed = plain.with_name(plain.name + ".gz")
         found = plain if plain.exists() else packed
         if not found.exists():
-            raise ParameterError(
-                f"path is {str(folder)!r}; it holds neither {plain.name} nor {packed.name}."
-            )
+            raise refused(folder, f"it holds neither {plain.name} nor {packed.name}")
         return read_idx(found, 3 if name.startswith("x") else 1)
 
     return read
@@ -152,17 +152,17 @@ def _archive_reader(path: Path) -> Callable[[str], npt.NDArray[np.generic]]:
             with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
                 return np.lib.format.read_array(member, allow_pickle=False)
         except KeyError:
-            raise ParameterError(
-                f"path is {str(path)!r}; it must hold {', '.join(ARRAYS)}, and {name} is missing."
+            raise refused(
+                path, f"it must hold {', '.join(ARRAYS)}, and {name} is missing"
             ) from None
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
-            raise ParameterError(
-                f"path is {str(path)!r}; it must be a folder of IDX files or an .npz archive of "
-                "plain arrays, and it is neither or damaged."
+            raise refused(
+                path,
+                "it must be a folder of IDX files or an .npz archive of "
+                "plain arrays, and it is neither or damaged",
             ) from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
+            raise refused(path, error) from None
 
     return read
 
@@ -176,21 +176,23 @@ def _chosen(
 ) -> tuple[Bytes, Bytes]:
     """Return the images of the two classes and their labels as zeros and ones."""
     if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or images.dtype != np.uint8:
-        raise ParameterError(
-            f"path is {str(path)!r}; its {part} images have shape {images.shape} and type "
-            f"{images.dtype}, and must have (n, {SIDE}, {SIDE}) and uint8."
+        raise refused(
+            path,
+            f"its {part} images have shape {images.shape} and type "
+            f"{images.dtype}, and must have (n, {SIDE}, {SIDE}) and uint8",
         )
     if labels.shape != images.shape[:1] or labels.dtype.kind not in "ui":
-        raise ParameterError(
-            f"path is {str(path)!r}; its {part} labels have shape {labels.shape} and type "
-            f"{labels.dtype}, and must be {images.shape[0]} integers."
+        raise refused(
+            path,
+            f"its {part} labels have shape {labels.shape} and type "
+            f"{labels.dtype}, and must be {images.shape[0]} integers",
         )
     keep = np.isin(labels, classes)
     chosen = images[keep].astype(np.uint8)
     ones = (labels[keep] == classes[1]).astype(np.uint8)
     for value, name in enumerate(classes):
         if not np.any(ones == value):
-            raise ParameterError(f"path is {str(path)!r}; its {part} set has no class {name}.")
+            raise refused(path, f"its {part} set has no class {name}")
     return _read_only(chosen, ones)
 
 
@@ -252,7 +254,8 @@ def download(
 
     A file that is there with the right checksum is kept; any other is replaced.
     """
-    folder = made_folder(folder)
+    folder = Path(folder)
+    make_folder(folder, "folder")
     source = sources[dataset]
     paths = {folder / name: checksum for name, checksum in source.checksums.items()}
     for path, checksum in paths.items():

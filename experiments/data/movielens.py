@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dpopt import ParameterError
+from experiments.data import refused
 from experiments.data.groups import UserGroup
 
 SOURCE = (
@@ -80,7 +81,7 @@ def release_of(folder: str | Path) -> str:
         if (folder / form.ratings).is_file():
             return release
     names = " or ".join(form.ratings for form in FORMATS.values())
-    raise ParameterError(f"folder is {str(folder)!r}, which has no {names}; {SOURCE}.")
+    raise refused(folder, f"it has no {names}; {SOURCE}", "folder")
 
 
 def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
@@ -122,19 +123,18 @@ def _lines(path: Path) -> list[str]:
         # Not splitlines: latin-1 titles may hold characters that it takes for line ends.
         lines = path.read_bytes().decode("latin-1").replace("\r\n", "\n").split("\n")
     except FileNotFoundError:
-        raise ParameterError(f"path is {str(path)!r}, which is missing; {SOURCE}.") from None
+        raise refused(path, f"it is missing; {SOURCE}") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"path is {str(path)!r}; {reason}.") from None
+        raise refused(path, error) from None
     if lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise ParameterError(f"path is {str(path)!r}; it is empty.")
+        raise refused(path, "it is empty")
     return lines
 
 
 def _malformed(path: Path, line: int, form: str) -> ParameterError:
-    return ParameterError(f"path is {str(path)!r}; line {line} must be {form}.")
+    return refused(path, f"line {line} must be {form}")
 
 
 def _ratings(path: Path, separator: str) -> np.ndarray:
@@ -213,8 +213,8 @@ def _found(path: Path, what: str, table: np.ndarray, keys: np.ndarray, other: st
     inside = np.where(keys < table.size, table[np.minimum(keys, table.size - 1)], -1)
     missing = np.flatnonzero(inside < 0)
     if missing.size:
-        raise ParameterError(
-            f"path is {str(path)!r}; line {missing[0] + 1} has {what} {keys[missing[0]]}, "
-            f"which {other} does not list."
+        raise refused(
+            path,
+            f"line {missing[0] + 1} has {what} {keys[missing[0]]}, which {other} does not list",
         )
     return inside

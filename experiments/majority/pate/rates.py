@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
+from experiments.data import refused
 from experiments.registry import Table
 
 if TYPE_CHECKING:
@@ -163,8 +164,7 @@ def load_rates(path: Path = SHIPPED) -> Table:
         if any(len(row) != len(COLUMNS) for row in rows):
             raise ValueError
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"rates is {str(path)!r}; {reason}.") from None
+        raise refused(path, error, "rates") from None
     except (KeyError, ValueError, csv.Error):
-        raise ParameterError(f"rates is {str(path)!r}; it must be a scan as CSV.") from None
+        raise refused(path, "it must be a scan as CSV", "rates") from None
     return Table(CAPTION, COLUMNS, rows)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import ParameterError
 from dpopt.files import write_text
+from experiments.data import refused
 
 Bits = npt.NDArray[np.uint8]
 
@@ -110,15 +110,14 @@ def load_votes(path: Path) -> Votes:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ParameterError(f"votes is {str(path)!r}; {reason}.") from None
+        raise refused(path, error, "votes") from None
     except (ValueError, RecursionError):
-        raise ParameterError(f"votes is {str(path)!r}; it is not whole JSON.") from None
+        raise refused(path, "it is not whole JSON", "votes") from None
     if not isinstance(body, dict) or body.get("format") != _FORMAT:
-        raise ParameterError(f"votes is {str(path)!r}; it must be a file of {_FORMAT!r}.")
+        raise refused(path, f"it must be a file of {_FORMAT!r}", "votes")
     stated = body.pop("sha256", None)
     if stated != _digest(body):
-        raise ParameterError(f"votes is {str(path)!r}; it was changed: its digest is another.")
+        raise refused(path, "it was changed: its digest is another", "votes")
 
     def unpacked(rows: list[str]) -> Bits:
         packed = np.array([list(bytes.fromhex(row)) for row in rows], np.uint8)
