@@ -97,19 +97,19 @@ def run_names(
         click.echo(f"{text}.", err=True)
 
     try:
-        ended = run_all(jobs, out, workers=workers, store=store, say=say)
+        entries, refused = run_all(jobs, out, workers=workers, store=store, say=say)
     except KeyboardInterrupt:
         # What is done has its page.
         write_report([], out)
         raise
-    if ended.entries:
-        click.echo(f"report: {write_report(ended.entries, out)}")
-    failed = [entry for entry in ended.entries if entry.failure is not None]
+    if entries:
+        click.echo(f"report: {write_report(entries, out)}")
+    failed = [entry for entry in entries if entry.failure is not None]
     for entry in failed:
         click.echo(f"{entry.experiment.name} failed: {entry.failure}", err=True)
-    for name, why in ended.refused.items():
+    for name, why in refused.items():
         click.echo(why if len(jobs) == 1 else f"{name}: {why}", err=True)
-    return 2 if ended.refused else 1 if failed else 0
+    return 2 if refused else 1 if failed else 0
 
 
 @command.command(

@@ -85,20 +85,6 @@ class Made:
     refused: bool = False
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What came of several jobs, in their order.
-
-    Attributes:
-        entries: for the report.
-        refused: why parameters of a reader's own were not allowed, by the experiment's name; what
-            the folder keeps of it stays as it is.
-    """
-
-    entries: tuple[Entry, ...]
-    refused: Mapping[str, str]
-
-
 def run_all(
     jobs: Sequence[Job],
     out: Path,
@@ -106,8 +92,11 @@ def run_all(
     workers: int,
     store: Store | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> Ended:
+) -> tuple[tuple[Entry, ...], dict[str, str]]:
     """Run experiments and write the files of each as soon as it is done.
+
+    Returns entries for the report, and by the experiment's name why a reader's own parameters were
+    refused: what the folder keeps of such an experiment stays as it is.
 
     Benchmarks (not repeatable) run alone and last, so that nothing disturbs their times.
     """
@@ -143,7 +132,7 @@ def run_all(
             with progress(job.name):
                 keep(job, make(job, store))
     store.limit()
-    return Ended(
+    return (
         tuple(found[job.name] for job in jobs if job.name in found),
         {job.name: refused[job.name] for job in jobs if job.name in refused},
     )

@@ -125,9 +125,8 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
     whole = (2 * ones > k).astype(float)
     yield Way("one-teacher", ones / k, epsilon, shift)
     yield Way("private-majority", whole, k * epsilon, k * shift)
-    for method, how in (("gnmax", "analytic"), ("gnmax-label", "label")):
-        voters = k if how == "label" else None
-        sigma = noisy_max.calibrate_gnmax(budget, how, voters=voters).sigma
+    noises = {"gnmax": gnmax_noise(budget, 1), "gnmax-label": noisy_max.label_sigma(k, budget)}
+    for method, sigma in noises.items():
         yield Way(method, noisy_max.label_probabilities(k, sigma), budget.epsilon, budget.delta)
     yield Way("ladder", _ladder(k, budget.epsilon), budget.epsilon, 0.0)
     yield Way("plain-majority", whole, None, None)

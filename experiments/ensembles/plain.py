@@ -34,7 +34,6 @@ from experiments.ensembles.pmfs import (
     variables_of,
 )
 from experiments.ensembles.teachers import Polled, plain
-from experiments.majority.noisy_max import calibrate_gnmax
 from experiments.parameters import Count, Probability, Rising, Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -249,7 +248,7 @@ def run(config: Config) -> Outcome:
         polls.append(_poll(polled))
         ballots = Ballots.of(polled)
         for epsilon in config.epsilon:
-            sigma = calibrate_gnmax(Guarantee(epsilon, config.delta), "analytic").sigma
+            sigma = gnmax_noise(Guarantee(epsilon, config.delta), 1)
             found = answers(ballots, epsilon, epsilon, (sigma, epsilon, config.delta))
             if epsilon in config.optimal and voters <= config.most_solved:
                 for prior in config.priors:

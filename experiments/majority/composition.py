@@ -122,7 +122,7 @@ def run(config: Config) -> Outcome:
     curves: list[dict[str, Cell]] = []
     for row in track(config.rows):
         one = row.guarantee
-        label = gaussian_rho(noisy_max.calibrate_gnmax(one).sigma, noisy_max.SENSITIVITY)
+        label = gaussian_rho(noisy_max.calibrate_gnmax(one)[0], noisy_max.SENSITIVITY)
         totals += [_total(config, row, label, count) for count in config.queries]
         curves += [
             {

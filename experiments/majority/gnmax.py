@@ -15,7 +15,7 @@ from dpopt import ParameterError
 from dpopt.privacy import Guarantee
 from experiments import drawing, style
 from experiments.majority import noisy_max
-from experiments.majority.renyi import gaussian_epsilon
+from experiments.majority.renyi import gaussian_epsilon, gaussian_sigma
 from experiments.parameters import Count, Positive, Probability, Several, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import numbers, observed, statement
@@ -116,9 +116,8 @@ def _record(
     config: Config, target: Target, orders: np.ndarray, variances: np.ndarray
 ) -> dict[str, Any]:
     guarantee = Guarantee(target.epsilon, target.delta)
-    rdp = noisy_max.calibrate_gnmax(guarantee)
-    counts = noisy_max.calibrate_gnmax(guarantee, "analytic")
-    label = noisy_max.calibrate_gnmax(guarantee, "label", voters=config.voters)
+    sigma, best = noisy_max.calibrate_gnmax(guarantee)
+    label = noisy_max.label_sigma(config.voters, guarantee)
     order = target.printed_order
     at_printed = None if order is None else noisy_max.variance_at_order(guarantee, [order])[0]
     least = noisy_max.least_order(guarantee)
@@ -127,22 +126,20 @@ def _record(
         "target": target.name,
         "epsilon": target.epsilon,
         "delta": target.delta,
-        "order": rdp.order,
-        "sigma": rdp.sigma,
+        "order": best,
+        "sigma": sigma,
         "grid_order": float(orders[place]),
         "grid_sigma": float(np.sqrt(variances[place])),
         "printed_order": target.printed_order,
         "printed_sigma": target.printed_sigma,
         "printed_order_minus_least": None if order is None else order - least,
         "sigma_at_printed_order": None if at_printed is None else float(np.sqrt(at_printed)),
-        "analytic_sigma": counts.sigma,
-        "label_sigma": label.sigma,
-        "counts_epsilon": gaussian_epsilon(target.delta, rdp.sigma, noisy_max.SENSITIVITY),
-        "label_epsilon": noisy_max.label_epsilon(config.voters, rdp.sigma, target.delta),
-        "unanimous_right": float(noisy_max.label_probabilities(config.voters, rdp.sigma)[-1]),
-        "unanimous_right_label": float(
-            noisy_max.label_probabilities(config.voters, label.sigma)[-1]
-        ),
+        "analytic_sigma": gaussian_sigma(guarantee, noisy_max.SENSITIVITY),
+        "label_sigma": label,
+        "counts_epsilon": gaussian_epsilon(target.delta, sigma, noisy_max.SENSITIVITY),
+        "label_epsilon": noisy_max.label_epsilon(config.voters, sigma, target.delta),
+        "unanimous_right": float(noisy_max.label_probabilities(config.voters, sigma)[-1]),
+        "unanimous_right_label": float(noisy_max.label_probabilities(config.voters, label)[-1]),
     }
 
 

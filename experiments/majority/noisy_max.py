@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,57 +19,41 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee
-from experiments.majority.renyi import gaussian_rho, gaussian_sigma, least_feasible
+from experiments.majority.renyi import gaussian_rho, least_feasible
 
 Floats = npt.NDArray[np.float64]
 
 SENSITIVITY = math.sqrt(2.0)
 
 
-class GNMaxCalibration(NamedTuple):
-    """The noise on each class's count, and the Renyi order lambda that proves it, if any."""
+def calibrate_gnmax(guarantee: Guarantee) -> tuple[float, float]:
+    """Return the noise with which GNMax meets a guarantee as in the paper, and its Renyi order.
 
-    sigma: float
-    order: float | None = None
-
-
-def calibrate_gnmax(
-    guarantee: Guarantee, method: str = "rdp", *, voters: int | None = None
-) -> GNMaxCalibration:
-    """Return the noise with which GNMax meets a guarantee.
-
-    - "rdp": the least sigma^2 = lambda / (epsilon - log(1/delta) / (lambda - 1)) over lambda, as
-      in the paper; with l = log(1/delta), lambda = 1 + (l + sqrt(l^2 + epsilon l)) / epsilon and
-      sigma = (sqrt(l + epsilon) + sqrt(l)) / epsilon.
-    - "analytic": the least sigma for which the noisy counts meet the guarantee.
-    - "label": a sigma for which the label itself does, for two classes, by bisection; the least
-      one if delta = 0, else perhaps not; see `label_epsilon`.
-
-    Args:
-        guarantee: of one label; delta above 0 unless the method is "label".
-        method: "rdp", "analytic" or "label".
-        voters: K, for "label" only.
+    The least sigma^2 = lambda / (epsilon - log(1/delta) / (lambda - 1)) over lambda: with l =
+    log(1/delta), lambda = 1 + (l + sqrt(l^2 + epsilon l)) / epsilon and sigma = (sqrt(l + epsilon)
+    + sqrt(l)) / epsilon. For the noisy counts `gaussian_sigma` is enough, for the label
+    `label_sigma`.
 
     Example:
         >>> from dpopt import Guarantee
         >>> from experiments.majority import noisy_max
-        >>> round(noisy_max.calibrate_gnmax(Guarantee(0.2676, 0.0003)).sigma, 2)
+        >>> round(noisy_max.calibrate_gnmax(Guarantee(0.2676, 0.0003))[0], 2)
         21.46
     """
-    epsilon, delta = guarantee.epsilon, guarantee.delta
-    if method == "label":
-        if voters is None:
-            raise ParameterError("voters is None; method 'label' needs the number of voters.")
-        if epsilon == delta == 0.0:
-            raise ParameterError("epsilon and delta are 0; no noise meets that.")
-        return GNMaxCalibration(
-            least_feasible(lambda s: label_epsilon(voters, s, delta) <= epsilon, 1.0)
-        )
-    if method == "analytic":
-        return GNMaxCalibration(gaussian_sigma(guarantee, SENSITIVITY))
-    loss = _loss(guarantee)
+    epsilon, loss = guarantee.epsilon, _loss(guarantee)
     order = 1.0 + (loss + math.sqrt(loss * (loss + epsilon))) / epsilon
-    return GNMaxCalibration((math.sqrt(loss + epsilon) + math.sqrt(loss)) / epsilon, order)
+    return (math.sqrt(loss + epsilon) + math.sqrt(loss)) / epsilon, order
+
+
+def label_sigma(voters: int, guarantee: Guarantee) -> float:
+    """Return a sigma for which the label of two classes meets a guarantee, by bisection.
+
+    The least one if delta = 0, else perhaps not; see `label_epsilon`.
+    """
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if epsilon == delta == 0.0:
+        raise ParameterError("epsilon and delta are 0; no noise meets that.")
+    return least_feasible(lambda sigma: label_epsilon(voters, sigma, delta) <= epsilon, 1.0)
 
 
 def least_order(guarantee: Guarantee) -> float:

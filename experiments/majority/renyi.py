@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from scipy.optimize import minimize_scalar
 from scipy.special import erfcx, ndtr
 
 from dpopt import ParameterError
@@ -22,7 +23,6 @@ from dpopt.privacy.guarantee import Guarantee
 _SMALLEST, _LARGEST = 1e-9, 1e15
 # Relative rounding error of the two terms of a Gaussian's delta, over (1 + far)^2.
 _ROUNDING = 2.0**-47
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 def gaussian_rho(sigma: float, sensitivity: float = 1.0) -> float:
@@ -59,7 +59,7 @@ def improved_epsilon(rho: float, delta: float) -> float:
     """Return the least epsilon over the orders by the improved conversion, at least 0.
 
     D + log((alpha - 1) / alpha) - (log delta + log alpha) / (alpha - 1), D = rho alpha. Where it is
-    at most e is an interval of orders: golden section over log(alpha - 1) finds the minimum.
+    at most e is an interval of orders: a bounded search over log(alpha - 1) finds the minimum.
 
     References:
         Canonne, Kamath, Steinke (2020), proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato (2020).
@@ -74,20 +74,9 @@ def improved_epsilon(rho: float, delta: float) -> float:
         divergence = rho * (1.0 + excess)
         return divergence + math.log(excess) - log_order + (loss - log_order) / excess
 
-    low, high = math.log(_SMALLEST), math.log(_LARGEST)
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = epsilon(left), epsilon(right)
-    # 55 times 0.618^90 is below the spacing of floats.
-    for _ in range(90):
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = epsilon(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = epsilon(right)
-    return max(0.0, min(at_left, at_right))
+    ends = math.log(_SMALLEST), math.log(_LARGEST)
+    best = minimize_scalar(epsilon, bounds=ends, method="bounded", options={"xatol": 1e-9})
+    return max(0.0, float(best.fun))
 
 
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:

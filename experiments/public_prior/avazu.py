@@ -209,11 +209,11 @@ def plot(outcome: Outcome) -> Figure:
     names = list(zip(first.column("attribute"), first.column("value"), strict=True))
     tall = _AROUND + max(_LEAST, min(_TALLEST, _LINE * (len(names) + 1)))
     share = tall * len(epsilons) / _PANEL
-    figure, grid = style.figure(1, len(epsilons), height=share, sharey=True, wide=True)
-    panels = list(grid[0])
+    count, across = len(epsilons), "largest total variation"
+    figure, panels = drawing.panels(count, count, across, height=share, sharey=True, wide=True)
     for axes, epsilon in zip(panels, epsilons, strict=True):
         _draw(axes, table.select(epsilon=epsilon))
-        axes.set(title=rf"$\varepsilon = {epsilon:g}$", xlabel="largest total variation")
+        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     _name_rows(panels, names)
     return drawing.finish(figure, panels)
 

@@ -112,8 +112,8 @@ def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the distance against the user's click rate, with the worst case and the user."""
-    figure, grid = style.figure(height=0.5)
-    axes = grid[0, 0]
+    across, up = "user's click rate on site A", r"total variation, $\mathrm{TV}(p, pK)$"
+    figure, (axes,) = drawing.panels(1, 1, across, up, height=0.5)
     for name, (label, kind, _) in _PRIORS.items():
         look = style.role(kind).line
         curve = outcome.tables["curves"].select(prior=name)
@@ -129,6 +129,4 @@ def plot(outcome: Outcome) -> Figure:
     top = max(outcome.tables["numbers"].column("worst_case"))
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.03 * top, 1.06 * top)
-    axes.set_xlabel("user's click rate on site A")
-    axes.set_ylabel(r"total variation, $\mathrm{TV}(p, pK)$")
     return drawing.finish(figure, [axes])

@@ -355,8 +355,7 @@ def _of_appendix(rows: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the values on the curves, their differences, and those of the kernels."""
     table, curves = outcome.tables["settings"], outcome.tables["curves"]
-    figure, grid = style.figure(1, 3, height=1.25)
-    left, middle, right = grid[0]
+    figure, (left, middle, right) = drawing.panels(3, 3, height=1.25)
     priors = table.distinct("prior")
     looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
     most = max(table.column("categories"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Annotated
 
 import numpy as np
@@ -154,15 +155,13 @@ def plot(outcome: Outcome) -> Figure:
     """Draw total variation on the left and KL on the right, a row for each epsilon."""
     table = outcome.tables["divergences"]
     epsilons = table.distinct("epsilon")
-    figure, grid = style.figure(len(epsilons), 2, height=0.86, sharex=True)
-    for line, epsilon in zip(grid, epsilons, strict=True):
-        _draw(line[0], table.select(epsilon=epsilon), "tv", "total variation")
-        _draw(line[1], table.select(epsilon=epsilon), "kl", "KL divergence (nats)")
-        for axes in line:
-            axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    for axes in grid[-1]:
-        axes.set_xlabel("$p_1$, the user's probability of the first category")
-    return drawing.finish(figure, list(grid.flat))
+    across = "$p_1$, the user's probability of the first category"
+    figure, panels = drawing.panels(2 * len(epsilons), 2, across, height=0.86, sharex=True)
+    measures = (("tv", "total variation"), ("kl", "KL divergence (nats)"))
+    for axes, (epsilon, measure) in zip(panels, product(epsilons, measures), strict=True):
+        _draw(axes, table.select(epsilon=epsilon), *measure)
+        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
+    return drawing.finish(figure, panels)
 
 
 def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:

@@ -44,16 +44,6 @@ class Judged:
     place: int
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a run, its value, the experiment's own value, and what it is."""
-
-    name: str
-    value: str
-    otherwise: str
-    about: str
-
-
 def by_paper(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Return the entries of each paper, in the order of the first of each."""
     papers: dict[str, list[Entry]] = {}
@@ -90,16 +80,6 @@ def parting(verdict: str, found: Iterable[Sequence[Judged]]) -> list[Sequence[Ju
 def parted(found: Sequence[Sequence[Judged]]) -> list[str]:
     """Return the verdicts with which paper and run part, most serious first."""
     return [verdict for verdict in PARTING if parting(verdict, found)]
-
-
-def verdicts_of(found: Iterable[Sequence[Judged]]) -> list[str]:
-    """Return the most serious verdict on each statement."""
-    return [judged[0].comparison.verdict for judged in found]
-
-
-def judged_as(entry: Entry) -> list[str]:
-    """Return the verdicts of an item."""
-    return [comparison.verdict for comparison in entry.comparisons]
 
 
 def tally(verdicts: Iterable[str]) -> list[tuple[str, str]]:
@@ -155,11 +135,6 @@ def last(entries: Sequence[Entry]) -> str:
     return f"The last run ended {when}. Made by {libraries(entries)}."
 
 
-def css(verdict: str) -> str:
-    """Return the class of a verdict, or of a column."""
-    return verdict.replace(" ", "-")
-
-
 def anchor(paper: str) -> str:
     """Return the identifier of a paper's part of the index."""
     return "paper-" + "".join(c if c.isalnum() else "-" for c in paper.lower())
@@ -186,13 +161,11 @@ def cell(value: Cell) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def parameters(entry: Entry) -> list[Parameter]:
-    """Return the parameters of a run, each with what it means."""
-    experiment = entry.experiment
-    about = documented(type(experiment.config))
-    own = experiment.parameters(entry.full)
+def parameters(entry: Entry) -> list[tuple[str, str, str, str]]:
+    """Return name and value of each parameter of a run, the experiment's own, and what it is."""
+    about, own = documented(type(entry.experiment.config)), entry.experiment.parameters(entry.full)
     return [
-        Parameter(name, _value(value), _value(own.get(name)), about.get(name, ""))
+        (name, _value(value), _value(own.get(name)), about.get(name, ""))
         for name, value in entry.configuration.items()
     ]
 

@@ -165,8 +165,7 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
-    figure, grid = style.figure(1, 2, height=0.9)
-    left, right = grid[0]
+    figure, (left, right) = drawing.panels(2, height=0.9)
     _draw_pmfs(left, outcome.tables["pmfs"])
     table = outcome.tables["accuracy"]
     for name, (label, looks) in _CURVES.items():

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 import dpopt
 from dpopt import roo
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import Probability, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.baselines import RULES
@@ -157,8 +157,7 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw the differences against n with the tolerance, and q_m of both for one setting."""
-    figure, grid = style.figure(1, 2, height=0.9)
-    left, right = grid[0]
+    figure, (left, right) = drawing.panels(2, height=0.9)
     table = outcome.tables["differences"]
     for rule, (name, role) in _SOLVED.items():
         for backend in table.distinct("backend"):

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, StrMethodFormatter
 import dpopt
 from dpopt import roo
 from dpopt.shape import Design
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import lower_bound
@@ -200,17 +200,14 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the worst case on the left, the mean on the right, a row for each k and epsilon."""
     table = outcome.tables["utility"]
     settings = table.distinct("categories", "epsilon")
-    figure, grid = style.figure(len(settings), 2, height=0.7, sharex=True)
-    for line, (k, epsilon) in zip(grid, settings, strict=True):
-        part = table.select(categories=k, epsilon=epsilon)
-        for axes, column in zip(line, ("worst_case", "mean"), strict=True):
-            _draw(axes, part, column)
-            name = "worst case" if column == "worst_case" else "mean, $P$ uniform"
-            axes.set_title(rf"{name}, $k = {k}$, $\varepsilon = {epsilon:g}$")
-            axes.set_ylabel("total variation")
-    for axes in grid[-1]:
-        axes.set_xlabel("records $n$")
-    panels = list(grid.flat)
+    figure, panels = drawing.panels(2 * len(settings), 2, "records $n$", height=0.7, sharex=True)
+    columns = (("worst_case", "worst case"), ("mean", "mean, $P$ uniform"))
+    for axes, ((k, epsilon), (column, name)) in zip(
+        panels, product(settings, columns), strict=True
+    ):
+        _draw(axes, table.select(categories=k, epsilon=epsilon), column)
+        title = rf"{name}, $k = {k}$, $\varepsilon = {epsilon:g}$"
+        axes.set(title=title, ylabel="total variation")
     return drawing.finish(figure, panels)
 
 

@@ -43,7 +43,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def ended(out: Path, *jobs: Job, fresh: bool = False) -> tuple[Entry, ...]:
-    return run_all(jobs, out, workers=1, store=Store(out / CACHE, fresh)).entries
+    return run_all(jobs, out, workers=1, store=Store(out / CACHE, fresh))[0]
 
 
 def job(style_name: str = "plain", **settings: object) -> Job:
@@ -56,7 +56,8 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         folder.mkdir()
-        found = run_all(jobs_of([known[name] for name in NAMES]), folder, workers=workers).entries
+        jobs = jobs_of([known[name] for name in NAMES])
+        found, _ = run_all(jobs, folder, workers=workers)
         told = [(entry.experiment.name, entry.failure, entry.reused) for entry in found]
         assert told == [(name, None, False) for name in NAMES]
         assert all(entry.seconds is not None and entry.seconds > 0 for entry in found)
@@ -76,7 +77,7 @@ def test_a_second_run_computes_nothing_and_writes_the_same(tmp_path: Path) -> No
     old.write_text("a\n1\n")
     other.write_text("a\n1\n")
     said: list[str] = []
-    (second,) = run_all([job()], tmp_path, workers=2, say=said.append).entries
+    (second,) = run_all([job()], tmp_path, workers=2, say=said.append)[0]
     assert said == ["1 item, all kept from earlier runs"]
     assert (first.reused, second.reused) == (False, True)
     # The time is that of the computation.
@@ -228,11 +229,10 @@ def test_a_value_that_a_run_refuses_leaves_the_folder_as_it_is(tmp_path: Path) -
     own = replace(EXAMPLE, run=refuse)
     config = configured(own, False, {"epsilon": 5.0})
     found = run_all([Job(own, config)], tmp_path, workers=1)
-    assert found.entries == ()
-    assert found.refused == {EXAMPLE.name: "epsilon is 5; it must be less."}
+    assert found == ((), {EXAMPLE.name: "epsilon is 5; it must be less."})
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
     # At the registered parameters it is the experiment that is broken.
-    (entry,) = run_all([Job(own, own.quick)], tmp_path, workers=1).entries
+    ((entry,), _) = run_all([Job(own, own.quick)], tmp_path, workers=1)
     assert entry.failure == "epsilon is 5; it must be less."
 
 

@@ -14,7 +14,7 @@ from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.majority.voters import signed
 from dpopt.privacy import Guarantee, general_composition
 from experiments.majority import baselines
-from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities
+from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities, label_sigma
 from experiments.majority.pate.published import allowed_difference, printed
 from experiments.majority.pate.rates import KINDS, accuracies
 from experiments.majority.pate.votes import Bits, Run, Votes
@@ -76,8 +76,8 @@ def aggregators(votes: Votes, allowance: int) -> tuple[Aggregator, ...]:
     # At m = 1 subsampling uses the whole budget, so rounding its gamma could break the proof.
     sampled = majority.assess(setting, baselines.subsampling(k, allowance), repair=True)
     return (
-        _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee).sigma),
-        _gnmax("gnmax-label", k, calibrate_gnmax(setting.guarantee, "label", voters=k).sigma),
+        _gnmax("gnmax", k, calibrate_gnmax(setting.guarantee)[0]),
+        _gnmax("gnmax-label", k, label_sigma(k, setting.guarantee)),
         _darrm("subsampling", sampled),
         _darrm("surrogate", dpopt.design(replace(setting, objective="surrogate"))),
         _darrm("mean", dpopt.design(replace(setting, prior=PAPER_PRIOR))),
