@@ -17,9 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from experiments.runner import Run, run
+    from experiments.kept import Entry
+    from experiments.runner import run
 
-__all__ = ["Run", "run"]
+__all__ = ["Entry", "run"]
 
 
 def __getattr__(name: str) -> object:

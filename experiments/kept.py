@@ -11,9 +11,11 @@ import csv
 import io
 import json
 import shlex
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from matplotlib.figure import Figure
 from dpopt.files import replacing, write_json
 from dpopt.provenance import versions
 from experiments import style as styles
+from experiments.entry import make_folder
 from experiments.parameters import changed, plain, text_of
 from experiments.refuted import CHECKER, Refutation, checker, refutations_of
 from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
@@ -49,9 +52,9 @@ _SHARED = ("full", "style", "configuration", "own_parameters")
 _RUN = ("when", "seconds", *_SHARED, "reused", "commit", "failure")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
-    """One experiment in the report: its outcome, and when and how it was run or failed.
+    """One run of an experiment: its outcome, and when and how it was run or failed.
 
     Attributes:
         experiment: as registered.
@@ -89,6 +92,54 @@ class Entry:
     def __post_init__(self) -> None:
         if not self.configuration:
             object.__setattr__(self, "configuration", self.experiment.parameters(self.full))
+
+    def __repr__(self) -> str:
+        parameters = "own" if self.own_parameters else "the paper's"
+        tables = ", ".join(self.tables)
+        return f"Entry({self.experiment.name!r}, {parameters} parameters, tables: {tables})"
+
+    def _repr_html_(self) -> str:
+        """Return the figure, and what was found, for notebooks."""
+        pictures = draw(self.experiment, self.outcome or Outcome({}), self.style, ["png"])
+        picture = b64encode(pictures["png"]).decode()
+        title = escape(self.experiment.title, quote=True)
+        said = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.comparisons]
+        items = "".join(f"<li>{escape(line)}</li>" for line in said)
+        image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'
+        return f"<div>{image}<ul>{items}</ul></div>"
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name; none if it failed."""
+        return {} if self.outcome is None else self.outcome.tables
+
+    def figure(self, style: str | None = None) -> Figure:
+        """Return the figure, laid out.
+
+        Args:
+            style: one of `experiments.style.STYLES`; that of the run if None.
+
+        Raises:
+            ParameterError: if there is no such style.
+        """
+        with styles.context(self.style if style is None else style):
+            figure = drawn(self.experiment, self.outcome or Outcome({}))
+            # Ticks are made as a figure is drawn: here, so that they too are of the style.
+            figure.draw_without_rendering()
+        return figure
+
+    def save(self, folder: str | Path) -> None:
+        """Write tables, figure and record to a folder, as the command does.
+
+        Args:
+            folder: it is made if it is not there.
+
+        Raises:
+            ParameterError: if it cannot be written to.
+        """
+        make_folder(Path(folder))
+        write_outcome(self, Path(folder))
+        keep_run(self, Path(folder))
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:

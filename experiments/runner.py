@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 import signal
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -24,9 +21,9 @@ from dpopt import DpoptError, ParameterError
 from experiments import style as styles
 from experiments.catalogue import named
 from experiments.entry import make_folder
-from experiments.kept import Entry, draw, drawn, keep_run, last_seconds, write_outcome
+from experiments.kept import Entry, draw, keep_run, last_seconds, write_outcome
 from experiments.parameters import changed, configured, sensible
-from experiments.registry import Experiment, Outcome, Table, telling, track
+from experiments.registry import Experiment, Outcome, telling, track
 from experiments.store import Keys, Store, keys_of
 
 CACHE = ".cache"
@@ -279,81 +276,6 @@ def _make_named(name: str, about: Mapping[str, Any], store: Store) -> tuple[str,
     return name, make(Job(**{**about, "experiment": named(name)}), store)
 
 
-@dataclass(frozen=True, repr=False)
-class Run:
-    """What came of an experiment.
-
-    Attributes:
-        entry: what the report says of it: also when, how long and from which code.
-        outcome: tables, and the paper beside them; verdicts only at the paper's own
-            parameters.
-    """
-
-    entry: Entry
-    outcome: Outcome
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment, as registered."""
-        return self.entry.experiment
-
-    @property
-    def configuration(self) -> Mapping[str, Any]:
-        """Its parameters as plain values."""
-        return self.entry.configuration
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The tables by name."""
-        return self.outcome.tables
-
-    def __repr__(self) -> str:
-        parameters = "own" if self.entry.own_parameters else "the paper's"
-        tables = ", ".join(self.tables)
-        return f"Run({self.experiment.name!r}, {parameters} parameters, tables: {tables})"
-
-    def _repr_html_(self) -> str:
-        """Return the figure, and what was found, for notebooks."""
-        entry = self.entry
-        drawn_as = draw(self.experiment, self.outcome, entry.style, kinds=["png"])
-        picture = b64encode(drawn_as["png"]).decode()
-        title = escape(self.experiment.title, quote=True)
-        said = [f"{c.verdict}: {c.claim} {c.ours}" for c in self.outcome.comparisons]
-        items = "".join(f"<li>{escape(line)}</li>" for line in said)
-        image = f'<img style="max-width: 100%" alt="{title}" src="data:image/png;base64,{picture}">'
-        return f"<div>{image}<ul>{items}</ul></div>"
-
-    def figure(self, style: str | None = None) -> Figure:
-        """Return the figure, laid out.
-
-        Args:
-            style: one of `experiments.style.STYLES`; that of the run if None.
-
-        Raises:
-            ParameterError: if there is no such style.
-        """
-        chosen = self.entry.style if style is None else style
-        with styles.context(chosen):
-            figure = drawn(self.experiment, self.outcome)
-            # Ticks are made as a figure is drawn: here, so that they too are of the style.
-            figure.draw_without_rendering()
-        return figure
-
-    def save(self, folder: str | Path) -> None:
-        """Write tables, figure and record to a folder, as the command does.
-
-        Args:
-            folder: it is made if it is not there.
-
-        Raises:
-            ParameterError: if it cannot be written to.
-        """
-        target = Path(folder)
-        make_folder(target)
-        write_outcome(self.entry, target)
-        keep_run(self.entry, target)
-
-
 def run(
     name: str,
     /,
@@ -363,7 +285,7 @@ def run(
     out: str | Path | None = None,
     cache: str | Path | None = None,
     **settings: object,
-) -> Run:
+) -> Entry:
     """Run one experiment, with some parameters of one's own.
 
     Args:
@@ -391,9 +313,9 @@ def run(
     store = Store(None if kept is None else Path(kept))
     outcome, seconds, reused = computed(job, keys, store)
     if folder is None:
-        return Run(entry_of(job, Made(outcome, {}, seconds, reused)), outcome)
+        return entry_of(job, Made(outcome, {}, seconds, reused))
     pictures, drawing = pictured(job, outcome, keys, store)
     entry = entry_of(job, Made(outcome, pictures, seconds + drawing, reused))
     write_outcome(entry, folder, pictures)
     keep_run(entry, folder)
-    return Run(entry, outcome)
+    return entry

@@ -245,29 +245,29 @@ def test_a_setting_is_for_those_that_have_it(
     for name, own in zip(names, changes, strict=True):
         experiment = all_experiments()[name]
         again = experiments.run(name, cache=tmp_path / ".cache", **own)
-        assert again.entry.reused
+        assert again.reused
         assert again.configuration == experiment.parameters(False) | own
-        assert again.outcome.comparisons == ()
+        assert again.comparisons == ()
 
 
 @pytest.mark.slow
 def test_a_run_from_python(tmp_path: Path) -> None:
     found = experiments.run(EXAMPLE.name, points=11, style="icml")
-    assert isinstance(found, experiments.Run)
+    assert isinstance(found, experiments.Entry)
     assert found.experiment == EXAMPLE
     assert found.configuration == EXAMPLE.parameters(False) | {"points": 11}
     assert len(found.tables["curves"].rows) == 2 * 11
-    assert not found.entry.reused
+    assert not found.reused
     assert found.figure("neurips").get_axes()
     found.save(tmp_path / "own")
     written = {path.name for path in (tmp_path / "own").iterdir()}
     assert {f"{EXAMPLE.name}.{part}" for part in ("json", "run.json", "png", "pdf")} <= written
     out = tmp_path / "out"
     again = [experiments.run(EXAMPLE.name, points=11, style="icml", out=out) for _ in range(2)]
-    assert [run.entry.reused for run in again] == [False, True]
+    assert [run.reused for run in again] == [False, True]
     for path in (tmp_path / "own").iterdir():
         if not path.name.endswith(".run.json"):
             assert (out / path.name).read_bytes() == path.read_bytes()
     paper = experiments.run(EXAMPLE.name)
-    assert paper.outcome.comparisons
-    assert not paper.entry.own_parameters
+    assert paper.comparisons
+    assert not paper.own_parameters
