@@ -103,10 +103,7 @@ def finish(figure: style.PrintedFigure, panels: Sequence[Axes], *notes: str) -> 
     Each label is told once, in as few lines as fit. Above them stand the remarks, if the style
     shows them: the notes, and which curves lie under others, and where.
 
-    Args:
-        figure: to draw on.
-        panels: its axes, of which titles, limits and scales are set.
-        *notes: on all panels.
+    Titles, limits and scales of the panels must be set; the notes are on all of them.
     """
     style.letter(panels)
     told: dict[str, Any] = {}

@@ -153,9 +153,7 @@ def telling(bar: Bar) -> Iterator[None]:
 def track(cases: Iterable[_Case], count: int | None = None) -> Iterator[_Case]:
     """Yield the cases of a run, and move its bar on after each.
 
-    Args:
-        cases: what the run loops over.
-        count: of the cases; None to list them first.
+    They are listed first if their ``count`` is not known.
     """
     known = list(cases) if count is None else cases
     bar = _BARS[-1]
@@ -261,10 +259,7 @@ def experiment(
     Paper, item, summary, mathematics, what is published, and the captions of tables without one
     stand in ``items.toml`` under its name.
 
-    Args:
-        name: see `Experiment`, as for the others.
-        config: of the full run.
-        **about: ``quick``, ``repeatable``, ``effort``, ``plot``.
+    ``about`` are ``quick``, ``repeatable``, ``effort`` and ``plot`` of `Experiment`.
     """
     caller = sys._getframe(1).f_globals
     texts = texts_of(Path(caller["__file__"]).parent)

@@ -135,12 +135,6 @@ def context(name: str = "plain") -> Iterator[Style]:
     """Set matplotlib to a style sheet while the block runs, and yield the page's measures.
 
     Figures that `figure` makes inside the block have the width of a column or of the text.
-
-    Args:
-        name: one of `STYLES`.
-
-    Raises:
-        ParameterError: if there is no such style.
     """
     if name not in STYLES:
         raise ParameterError(f"style is {name!r}; it must be one of {', '.join(STYLES)}.")

@@ -177,9 +177,7 @@ def _compared(
 def slopes(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Fit log seconds = a + b log size for each contender with three sizes or more.
 
-    Returns:
-        One record for each: slope b by least squares over all its sizes, the constant e^a, the
-        slope between its two largest sizes, and the number of sizes.
+    With the slope between its two largest sizes beside it.
     """
     fits = []
     for name in dict.fromkeys(record["contender"] for record in records):

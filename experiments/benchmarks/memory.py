@@ -64,17 +64,10 @@ def run_child(
 ) -> Ran:
     """Call a function in a fresh process with one thread for linear algebra.
 
-    Args:
-        function: importable by name.
-        argument: passed to it, picklable like what it returns.
-        limits: of the process.
-        prepare: called on every argument first, in the child; its result is what ``function`` is
-            given. Not timed, but under the limits.
-        warm_up: arguments of calls made first, which are not timed.
-        least_seconds: the timed call is repeated until this much time has passed.
-
-    Returns:
-        Times and memory, or why there are none; failures of the child are values, not errors.
+    ``prepare`` makes in the child, under the limits but not timed, what ``function`` is given;
+    calls of ``warm_up`` are not timed, and the timed one is repeated for ``least_seconds``. Both
+    functions are importable by name, arguments and values picklable; failures of the child are
+    values, not errors.
     """
     places = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
     environment = {**os.environ, "PYTHONPATH": places, **dict.fromkeys(_THREADS, "1")}

@@ -61,11 +61,7 @@ def _distance(instance: Instance, sampled: Floats) -> Answer:
 
 
 def printed_algorithm(prior: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the matrix of Algorithm 1 by the paper's recursion, each level scaling its block.
-
-    Returns:
-        K, shape (n, n), in the order of ``prior``.
-    """
+    """Return the matrix of Algorithm 1 by the paper's recursion, each level scaling its block."""
     order = np.argsort(prior, kind="stable")
     q, n, ratio = prior[order], prior.size, math.exp(epsilon)
     kernel = np.ones((n, n))

@@ -71,8 +71,7 @@ def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.fl
 
     f(m, c) = q_m / k + (1 - q_m) c / n, for k >= 3 categories.
 
-    Returns:
-        The rows over q_0, ..., q_M, and their right sides.
+    The rows are over q_0, ..., q_M; their right sides come beside them.
     """
     n, k, e = instance.records, instance.categories, math.exp(instance.epsilon)
     before, count, after, moved = _every_move(instance)

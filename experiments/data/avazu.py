@@ -57,10 +57,8 @@ class Clicks:
 def load_clicks(path: str | Path, user: str = "device_id") -> Clicks:
     """Read the clicks of train.csv, plain or gzipped (told apart by its first bytes).
 
-    Args:
-        path: the file.
-        user: column that tells users apart: "device_id" as in the paper, or "device_ip". In the
-            published file most rows share one device_id, which stands for an unknown device.
+    Users are told apart by "device_id" as in the paper, or by "device_ip": in the published file
+    most rows share one device_id, which stands for an unknown device.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")

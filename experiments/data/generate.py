@@ -38,15 +38,8 @@ def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) 
     popularity, 17 % of the rows are clicks, and attributes have Zipf values. Columns that
     `load_clicks` does not read are constant.
 
-    Args:
-        path: the file; its folder exists.
-        rows: at least 1.
-        seed: of the generator; the same seed, rows and chunk give the same file.
-        chunk: rows drawn and written at once; memory does not grow with ``rows`` but for the
-            users, about 32 bytes each.
-
-    Returns:
-        The path.
+    Rows are drawn a chunk at a time: memory does not grow with them but for the users, about 32
+    bytes each.
     """
     if importlib.util.find_spec("polars") is None:
         raise ParameterError("polars is not installed; install the extra `data`.")
@@ -139,14 +132,7 @@ def generate_movielens(folder: str | Path, users: int, movies: int, seed: int) -
     more (lognormal), of genres drawn from a Dirichlet distribution around popularity; one user in
     50 keeps to one genre.
 
-    Args:
-        folder: is made if it is missing.
-        users: at least 1; MovieLens 1M has 6040.
-        movies: at least 18, one for each genre; MovieLens 1M has 3883.
-        seed: of the generator.
-
-    Returns:
-        The folder.
+    There must be 18 movies or more, one for each genre.
     """
     folder = Path(folder)
     make_folder(folder, "folder")

@@ -117,10 +117,8 @@ class Digits:
 def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
     """Load two classes of MNIST, or of anything published in the same files.
 
-    Args:
-        path: a folder with the four IDX files under their original names, plain or with the
-            ending .gz; or an .npz archive of x_train, y_train, x_test and y_test.
-        classes: two different labels in 0..9.
+    A folder has the four IDX files under their original names, plain or with the ending .gz; an
+    .npz archive holds x_train, y_train, x_test and y_test.
     """
     path = Path(path)
     try:

@@ -90,12 +90,8 @@ def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
     A movie's primary genre is the first that is listed; in 100k, where genres are flags in
     alphabetical order, the first flag. A user's count of a genre is the sum of the ratings.
 
-    Args:
-        folder: holds ratings.dat, users.dat and movies.dat, or u.data, u.user and u.item.
-
-    Returns:
-        One group for each age range with users, from young to old. In 100k the years are put
-        into the ranges of 1M.
+    There is one group for each age range with users, from young to old; in 100k the years are put
+    into the ranges of 1M.
     """
     folder = Path(folder)
     release = release_of(folder)

@@ -275,10 +275,6 @@ def intervals(classes: int, ratio: Fraction) -> tuple[Unbounded, ...]:
 
     Intervals of r are tried from the left, longer after each that is proved, shorter after each
     that is not; the last has no end.
-
-    Args:
-        classes: C.
-        ratio: the least r, above 1.
     """
     low, proofs = Fraction(ratio), []
     width = log_near(low) / 50

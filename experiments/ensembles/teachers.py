@@ -138,11 +138,7 @@ def ink_features(side: int) -> Floats:
 
 
 def regression(features: Floats, labels: Ints, regularisation: float) -> Floats:
-    """Return the weights of multinomial regression, of mean loss + regularisation |W|^2 / 2.
-
-    Returns:
-        Shape (C, features).
-    """
+    """Return the weights of multinomial regression, of mean loss + regularisation |W|^2 / 2."""
     from sklearn.linear_model import LogisticRegression  # pyright: ignore[reportMissingImports]
 
     model = LogisticRegression(

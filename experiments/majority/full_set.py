@@ -107,10 +107,6 @@ def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
     Maximise weights @ gamma subject to 0 <= gamma <= 1 and f(p, p') <= e^(m epsilon) - 1 + 2 delta
     at every multiset of the corners of lemma 5.1. Variable "gamma", rows "corners", divided by the
     right side as those of `dpopt.majority.gamma_problem` are, which has the same optimum.
-
-    Args:
-        setting: the voters and the target.
-        weights: shape ((K + 1) / 2,), for l = (K + 1) / 2..K.
     """
     if full_size(setting) > FULL_ROWS:
         raise ParameterError(

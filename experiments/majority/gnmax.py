@@ -178,12 +178,7 @@ def as_printed(
     Line 7 has (mu_2 - 1)^epsilon_2 for (mu_2 - 1) epsilon_2; line 9 has q exp(epsilon_2)^(...) for
     (q exp(epsilon_2))^(...); line 11 has no logarithm.
 
-    Args:
-        ones: votes for one class, at least 0.
-        zeros: votes for the other.
-        sigma: above 0.
-        order: lambda, above 1.
-        logarithm: put the logarithm into line 11.
+    With ``logarithm``, line 11 has one. The order is lambda > 1.
     """
     q = 0.5 * float(erfc(abs(ones - zeros) / (2 * sigma)))
     if not 0.0 < q < 1.0:

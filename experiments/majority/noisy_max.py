@@ -64,12 +64,7 @@ def least_order(guarantee: Guarantee) -> float:
 def variance_at_order(guarantee: Guarantee, orders: npt.ArrayLike) -> Floats:
     """Return sigma^2 = lambda / (epsilon - log(1/delta) / (lambda - 1)) for given orders.
 
-    Args:
-        guarantee: epsilon and delta above 0.
-        orders: lambda above 1 + log(1/delta) / epsilon, shape (n,).
-
-    Returns:
-        The variance that each order proves to be enough, shape (n,).
+    Epsilon, delta and lambda - 1 - log(1/delta) / epsilon must be above 0.
 
     References:
         Section D.2.1 and Figure 10 of the DaRRM paper.
@@ -93,11 +88,6 @@ def label_epsilon(voters: int, sigma: float, delta: float = 0.0) -> float:
     since p_(K-n) = 1 - p_n, they cover class 0 and the other direction too. With delta > 0, more
     noise can cost more, because it lifts a rare label above delta. The difference of logarithms
     has an absolute error of a few 1e-16, which matters only for a tiny epsilon.
-
-    Args:
-        voters: K, from 1 to 10^8.
-        sigma: standard deviation of the noise on each class's count, above 0.
-        delta: in [0, 1).
     """
     logs = log_ndtr(_gaps(voters, sigma))
     least = math.log(delta) if delta > 0.0 else -math.inf
@@ -122,13 +112,7 @@ def data_dependent_rdp(counts: Sequence[int], sigma: float, order: float) -> flo
     log((1 - q) A^(lambda - 1) + q B^(lambda - 1)) / (lambda - 1) with
     A = (1 - q) / (1 - (q e^e_2)^((mu_2 - 1) / mu_2)) and B = e^e_1 / q^(1 / (mu_1 - 1)).
 
-    Args:
-        counts: votes for each class, at least two.
-        sigma: above 0.
-        order: lambda > 1.
-
-    Returns:
-        The bound, which may be above `gaussian_rdp`; None where the conditions fail.
+    None where the conditions fail; the bound may be above `gaussian_rdp`.
 
     References:
         Papernot et al. (2018), theorem 6, propositions 7 and 10.

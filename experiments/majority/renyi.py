@@ -30,10 +30,6 @@ def gaussian_rho(sigma: float, sensitivity: float = 1.0) -> float:
 
     The curve rho * alpha is the divergence itself, not a bound on it.
 
-    Args:
-        sigma: standard deviation of the noise in each coordinate, above 0.
-        sensitivity: Delta_2, largest Euclidean distance between neighbours' vectors, at least 0.
-
     References:
         Mironov (2017), corollary 3.
     """
@@ -146,9 +142,7 @@ def least_feasible(feasible: Callable[[float], bool], start: float) -> float:
 
     It is the smallest feasible number if whatever is above a feasible number is feasible too.
 
-    Args:
-        feasible: false near 0.
-        start: doubled until it is feasible.
+    The start is doubled until it is feasible.
     """
     high = start
     while not feasible(high):

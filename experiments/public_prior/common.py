@@ -72,11 +72,7 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def distances(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the total variation between each user's pmf and the pmf of the released category.
-
-    Returns:
-        Shape (users,).
-    """
+    """Return the total variation between each user's pmf and the pmf of the released category."""
     if method == "mollifier-tv":
         return mollifier_tv(prior, pmfs, epsilon)
     return total_variation(pmfs, sampling_pmfs(method, prior, pmfs, epsilon))

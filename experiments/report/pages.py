@@ -24,9 +24,6 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     A page holds its own style and script; it asks for nothing but the figures beside it. A page
     that would not change is left alone, so that running one experiment renews its page and the
     index only.
-
-    Returns:
-        The index.
     """
     shown = _merged(entries, folder)
     sizes = {entry.experiment.name: _size(folder, entry) for entry in shown}

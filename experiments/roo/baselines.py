@@ -32,11 +32,6 @@ def subrr(records: int, categories: int, epsilon: float) -> Design:
     to epsilon = log(1 + (e^{e_0} - 1) / n); solved for e_0 that is ROO itself. Here e_0 is that of
     their bound on the sample size, (k - 1)(1 - alpha) / (alpha epsilon): e^{e_0} = n epsilon, with
     privacy cost log(1 + epsilon - 1/n). If n epsilon < 1, e^{e_0} = 1 and the category is uniform.
-
-    Args:
-        records: n.
-        categories: k.
-        epsilon: of the category.
     """
     setting = RevealOrObscure(records, categories, epsilon, "roo")
     n, k = setting.records, setting.categories
@@ -68,14 +63,8 @@ class LaplaceProjection:
     ) -> npt.NDArray[np.float64]:
         """Return noisy pmfs projected to the simplex: NOT private.
 
-        Args:
-            counts: shape (k,), n in total.
-            rng: a seeded generator.
-            draws: number of pmfs, at least 1.
-
-        Returns:
-            Shape (draws, k). Their mean estimates the distribution of the released category, with a
-            standard error of at most 1 / (2 sqrt(draws)) for each.
+        Shape (draws, k). Their mean estimates the distribution of the released category, with a
+        standard error of at most 1 / (2 sqrt(draws)) for each.
         """
         pmf = self.setting.fitting(counts) / self.setting.records
         return project_to_simplex(pmf + rng.laplace(scale=self.scale, size=(draws, pmf.size)))

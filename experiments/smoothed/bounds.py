@@ -1,4 +1,7 @@
-"""Bounds of the sampling-histogram's smoothed delta: lower, published, proven."""
+"""Bounds of the sampling-histogram's smoothed delta: lower, published, proven.
+
+Distributions are pmfs of one record, shape (l, m); epsilon is in nats.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,6 @@ def log_lower_bound(mechanism: SamplingHistogram, distributions: npt.ArrayLike) 
 
     The proof of Theorem 3 (ii) takes unanimous databases and states Pr[x] <= f^n, where it needs
     Pr[x] >= f^n, which is true. Its bound r f^n is below this one, as f <= 1/2.
-
-    Args:
-        mechanism: n, T and whether there is replacement.
-        distributions: Pi, shape (l, m).
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (ii).
@@ -51,11 +50,6 @@ def published_log_bound(
     T = 4, e^epsilon = 26/25 and fair coins the smoothed delta is 1.9e-4 and the bound 8.1e-6; on
     the grid that we searched, it failed up to T/n = 0.1. "Support" must mean all
     categories: for a point mass (f = 1 on its support) delta is T/n.
-
-    Args:
-        mechanism: n, T < n, m, without replacement.
-        epsilon: above ln(1 / (1 - T/n)), in nats.
-        distributions: Pi, shape (l, m), every category with a positive share.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorem 3 (i), Remark 8 and Appendix E.
@@ -97,11 +91,6 @@ def log_upper_bound(
 
     So Theorem 5's claim holds for every fixed epsilon > 0, where it has 1 + 2T/n; with 2T/n alone
     it would be false: for T = 1 and epsilon = 2/n delta falls as n^-1.5 for fair coins.
-
-    Args:
-        mechanism: n, T, m and whether there is replacement.
-        epsilon: at least 0, in nats.
-        distributions: Pi, shape (l, m).
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Theorems 3 (i) and 5. Hoeffding 1963,

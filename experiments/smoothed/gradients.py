@@ -133,17 +133,7 @@ def drawn_counts(
     Counts of independent draws are multinomial, so they are drawn as such from the exact
     distribution of a batch, which takes no longer for 1e12 draws than for ten.
 
-    Args:
-        values: of the database, likewise drawn and rounded of `dpopt.smoothed.sgd_profile`.
-        drawn: T.
-        draws: number of batches drawn from each of the three databases, from 1 to 1e15.
-        rng: numpy's generator, seeded by the caller.
-        lowest: replacement of the largest value.
-        highest: replacement of the least value.
-        rounded: True for the rounded mean.
-
-    Returns:
-        Shape (3, outputs).
+    Shape (3, outputs); drawn and rounded are those of `dpopt.smoothed.sgd_profile`.
     """
     neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
     pmfs = [batch_distribution(each, drawn, rounded=rounded) for each in (values, *neighbours)]

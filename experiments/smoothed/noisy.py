@@ -83,11 +83,7 @@ class NoisyHistogram(AnonymousMechanism):
 
 
 def coordinate_pmf(drawn: int, epsilon: float) -> npt.NDArray[np.float64]:
-    """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y meaning T or more.
-
-    Returns:
-        Shape (T + 1, T + 1), rows summing to 1.
-    """
+    """Return Pr[y | h] of one coordinate for h = 0..T and y = 0..T, the last y for T or more."""
     r, h = math.exp(-epsilon / 4.0), np.arange(drawn + 1)
     pmf = r ** np.abs(h[:, None] - h[None, :])
     pmf[:, -1] /= -math.expm1(-epsilon / 4.0)

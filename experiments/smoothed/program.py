@@ -44,11 +44,6 @@ def best_test_problem(p: Array, q: Array, epsilon: float) -> Problem:
     """Return max over tests phi in [0, 1]^outputs of sum_a phi(a) (p(a) - e^epsilon q(a)).
 
     The hockey-stick divergence d(p, q) as the adversary sees it; phi is the variable "test".
-
-    Args:
-        p: distribution of the outputs, shape (outputs,).
-        q: distribution of the outputs on the neighbour, shape (outputs,).
-        epsilon: from 0 to 700.
     """
     problem = Problem("best test")
     problem.add_variables("test", p.size, lower=0.0, upper=1.0)
@@ -64,13 +59,8 @@ def sticks_problem(name: str, gains: Array, owner: IntArray) -> Problem:
     positive gains among its sides: with gains (1, -1) and (0.5, 0.25) in one group to 1. The duals
     of the rows "tests" are the adversary's best tests: of one side, `best_test_problem`.
 
-    Args:
-        name: of the program.
-        gains: P_k(a) - e^epsilon P'_k(a), at least -1, shape (sides, outputs).
-        owner: the group of each side, 0..N-1, rising, shape (sides,).
-
-    Returns:
-        Variables "delta" (d) and "excess" (s, flattened from (sides, outputs)).
+    Gains P_k(a) - e^epsilon P'_k(a) have shape (sides, outputs); ``owner`` is the group of each
+    side, rising. Variables are "delta" (d) and "excess" (s, flattened from (sides, outputs)).
     """
     sides, outputs = gains.shape
     groups = int(owner[-1]) + 1
@@ -296,15 +286,9 @@ def distributional_delta(
 
     Smoothed delta is at least this (Proposition 9): the adversary of smoothed DP sees x_-i.
 
-    Args:
-        mechanism: small, with n >= 2 records.
-        epsilon: from 0 to 16.
-        distributions: Pi, shape (l, m); all of them are used, vertices or not.
-
-    Returns:
-        The optimum with its dual bound. Variables: "delta"; "simulator", the best distribution of
-        the output for each histogram of the other n - 1 records, flattened from (N, outputs);
-        "excess of M" and "excess of Sim", of each composition, record and output.
+    Variables: "delta"; "simulator", the best distribution of the output for each histogram of the
+    other n - 1 records, flattened from (N, outputs); "excess of M" and "excess of Sim", of each
+    composition, record and output.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 4 and Proposition 9; Bassily,

@@ -27,13 +27,6 @@ def candidates_utility(pmfs: npt.ArrayLike, threshold: float) -> float:
     of Lemma 10 may be 2. The first is an equality, against the < of Lemmas 2 and 10, where one
     of the two utilities is 0; the second where they are equal.
 
-    Args:
-        pmfs: P_c(a), shape (candidates, outputs), at least two candidates.
-        threshold: t, in [0, 1).
-
-    Returns:
-        u, from 0 to 1.
-
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3) and Lemma 10.
     """
@@ -73,16 +66,9 @@ def adversary_utility(
     and it may be positive where Lemma 2's d(x, x') + d(x', x) is 0. Its proof compares a pair of
     categories that depends on the output.
 
-    Args:
-        mechanism: with n records and m categories.
-        threshold: t, in [1/2, 1) for "pairs" and [1/m, 1) for "categories": below that a guess
-            without any output would gain.
-        histogram: counts of the m categories, summing to n.
-        reading: "pairs" or "categories".
-
-    Returns:
-        ln u; -inf if u is 0. Where all pmfs are summed, u has the relative error of the
-        pmfs except near outputs whose posterior is t, and is 0 below about 1e-300.
+    t is in [1/2, 1) for "pairs" and [1/m, 1) for "categories": below that a guess without any
+    output would gain. Where all pmfs are summed, u has the relative error of the pmfs except near
+    outputs whose posterior is t, and is 0 below about 1e-300.
 
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.

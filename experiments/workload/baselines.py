@@ -139,15 +139,7 @@ def projected_gradient(
     e^epsilon z_o, sum_o Q[o, u] = 1; so is z, by the gradient through that projection. The step is
     halved where F does not fall.
 
-    Args:
-        gram: G, shape (n, n).
-        epsilon: in nats.
-        prior: p, shape (n,).
-        rng: of the start; not private, and nothing that is released depends on it.
-        steps: of the descent.
-
-    Returns:
-        Shape (4 n, n).
+    Shape (4 n, n), after so many steps from a random start.
     """
     n, e = len(gram), math.exp(epsilon)
     size = 4 * n

@@ -106,11 +106,7 @@ def draw_accuracies(
     chosen: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the accuracy of each draw of queries.
-
-    Returns:
-        Shape (draws,).
-    """
+    """Return the accuracy of each draw of queries."""
     flat = chosen.ravel()
     outputs = aggregator.simulate(aggregator.votes(run)[:, flat].T, rng)
     return (outputs == labels[flat]).reshape(chosen.shape).mean(axis=1)
