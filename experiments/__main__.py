@@ -141,17 +141,6 @@ def show_names(names: tuple[str, ...]) -> None:
     click.echo("\n\n".join(shown))
 
 
-@command.command(
-    "benchmarks", context_settings={"ignore_unknown_options": True}, add_help_option=False
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run_benchmarks(arguments: tuple[str, ...]) -> None:
-    """Time dpopt beside what one would use instead."""
-    from experiments.benchmarks.__main__ import main as benchmarks_main
-
-    benchmarks_main(arguments)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0, 1 if an experiment failed, 2 for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -174,12 +174,15 @@ def _compared(
     }
 
 
-def slopes(records: Sequence[Record]) -> list[dict[str, Any]]:
+_FITTED = ("contender", "slope", "constant", "last_slope", "sizes")
+
+
+def slopes(records: Sequence[Record]) -> list[Record]:
     """Fit log seconds = a + b log size for each contender with three sizes or more.
 
     With the slope between its two largest sizes beside it.
     """
-    fits = []
+    fits: list[Record] = []
     for name in dict.fromkeys(record["contender"] for record in records):
         timed: list[Any] = [
             (record["size"], record["seconds"])
@@ -190,22 +193,13 @@ def slopes(records: Sequence[Record]) -> list[dict[str, Any]]:
             continue
         x, y = np.log(np.array(timed, dtype=float)).T
         slope, constant = np.polyfit(x, y, 1)
-        fits.append(
-            {
-                "contender": name,
-                "slope": float(slope),
-                "constant": float(np.exp(constant)),
-                "last_slope": float((y[-1] - y[-2]) / (x[-1] - x[-2])),
-                "sizes": len(timed),
-            }
-        )
+        last = float((y[-1] - y[-2]) / (x[-1] - x[-2]))
+        found = (name, float(slope), float(np.exp(constant)), last, len(timed))
+        fits.append(dict(zip(_FITTED, found, strict=True)))
     return fits
 
 
 _PACKAGES = ("clarabel", "opendp")
-_SAID = ("name", "title", "measures", "setting", "axis", "value")
-
-Results = dict[str, Any]
 
 
 def run_benchmarks(
@@ -215,19 +209,12 @@ def run_benchmarks(
     most_sizes: int | None = None,
     jobs: int = 1,
     child: Child = run_child,
-) -> Results:
-    """Run benchmarks; return machine, versions, times and slopes."""
+) -> dict[str, list[Record]]:
+    """Run benchmarks; return their times, how these grow with the size, and the machine."""
     start, load = perf_counter(), _load()
 
-    def one(benchmark: Benchmark) -> dict[str, Any]:
-        records = measure(benchmark, benchmark.sizes[:most_sizes], effort, unless_stopped)
-        return {key: getattr(benchmark, key) for key in _SAID} | {
-            "memory_gib": benchmark.limits.gibibytes,
-            "seconds": benchmark.limits.seconds,
-            "same": {c.name: c.same for c in benchmark.contenders},
-            "records": records,
-            "slopes": slopes(records),
-        }
+    def one(benchmark: Benchmark) -> list[Record]:
+        return measure(benchmark, benchmark.sizes[:most_sizes], effort, unless_stopped)
 
     def unless_stopped(*arguments: Any, **named: Any) -> Ran:  # noqa: ANN401
         if stop.is_set():
@@ -243,20 +230,19 @@ def run_benchmarks(
             # After an error or Ctrl-C, the other benchmarks end with their present child.
             stop.set()
             lanes.shutdown(wait=False, cancel_futures=True)
-    return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": machine() | {"load_before": load, "load_after": _load()},
-        "versions": versions(*_PACKAGES),
-        "jobs": jobs,
-        "rounds": effort.rounds,
-        "least_seconds": effort.least_seconds,
-        "patience": effort.patience,
-        "seconds": perf_counter() - start,
-        "benchmarks": found,
-    }
+    growth = [
+        {"benchmark": benchmark.name, "title": benchmark.title, "axis": benchmark.axis} | slope
+        for benchmark, records in zip(chosen, found, strict=True)
+        for slope in slopes(records) or [dict.fromkeys(_FITTED)]
+    ]
+    about = machine() | {"load_before": load, "load_after": _load()}
+    about["versions"] = ", ".join(f"{name} {v}" for name, v in versions(*_PACKAGES).items())
+    about |= {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "seconds": perf_counter() - start}
+    times = [record for records in found for record in records]
+    return {"times": times, "growth": growth, "machine": [about]}
 
 
-def machine() -> dict[str, Any]:
+def machine() -> Record:
     """Return model and number of the processors, memory in GiB, and the operating system."""
     processor, memory = platform.processor() or platform.machine(), None
     if platform.system() == "Linux":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from dpopt import ParameterError
 from experiments import drawing
-from experiments.benchmarks.measure import Effort, Results, run_benchmarks
-from experiments.benchmarks.spec import benchmarks
+from experiments.benchmarks.measure import Effort, Record, run_benchmarks
+from experiments.benchmarks.spec import Benchmark, benchmarks
 from experiments.parameters import Count, configuration
 from experiments.registry import Outcome, Table, experiment
 
@@ -39,13 +41,6 @@ class Config(Effort):
     jobs: Count = 2
 
 
-def run_config(config: Config) -> Results:
-    """Run the benchmarks that a configuration names."""
-    known = benchmarks()
-    chosen = [known[name] for name in config.names or known]
-    return run_benchmarks(chosen, config, most_sizes=config.most_sizes, jobs=config.jobs)
-
-
 @experiment(
     "benchmarks",
     config=Config(),
@@ -53,29 +48,27 @@ def run_config(config: Config) -> Results:
     repeatable=False,
 )
 def run(config: Config) -> Outcome:
-    """Run the benchmarks; return their tables."""
-    return to_outcome(run_config(config))
-
-
-def to_outcome(results: Results) -> Outcome:
-    """Return the tables of a run's results."""
-    times = [record for benchmark in results["benchmarks"] for record in benchmark["records"]]
-    growth = [
-        {"benchmark": benchmark["name"], "title": benchmark["title"], "axis": benchmark["axis"]}
-        | {key: slope.get(key) for key in ("contender", "slope", "constant")}
-        for benchmark in results["benchmarks"]
-        for slope in (benchmark["slopes"] or [{}])
-    ]
-    tables = {
-        "times": Table.of(times, caption=f"{_TIMES} {_agreement(results)}"),
-        "growth": Table.of(growth, caption="Seconds = constant size^slope, fitted over all sizes."),
-    }
-    where = results["machine"]
-    machine = (
-        f"{where['processor']}, {where['cores']} logical processors, {where['memory_gib']} GiB; "
-        f"load {where['load_before']} before, {where['load_after']} after; {results['date']}"
+    """Run the benchmarks that a configuration names; return their tables."""
+    known = benchmarks()
+    for name in config.names:
+        if name not in known:
+            raise ParameterError(f"names is {name!r}; it must hold some of {', '.join(known)}.")
+    chosen = [known[name] for name in config.names or known]
+    return to_outcome(
+        run_benchmarks(chosen, config, most_sizes=config.most_sizes, jobs=config.jobs), known
     )
-    return Outcome(tables, data=machine)
+
+
+def to_outcome(found: Mapping[str, list[Record]], known: Mapping[str, Benchmark]) -> Outcome:
+    """Return the tables of a run."""
+    times = Table.of(found["times"], caption=f"{_TIMES} {_agreement(found['times'], known)}")
+    growth = Table.of(found["growth"], caption="Seconds = constant size^slope, over all sizes.")
+    machine = Table.of(found["machine"], caption="Where, when and by what it was run.")
+    (at,) = machine.records
+    about = "{processor}, {cores} logical processors, {memory_gib} GiB; load {load_before} before, "
+    about += "{load_after} after; {date}"
+    tables = {"times": times, "growth": growth, "machine": machine}
+    return Outcome(tables, data=about.format(**at))
 
 
 @run.figure
@@ -111,8 +104,8 @@ def plot(outcome: Outcome) -> Figure:
     return figure
 
 
-def to_markdown(results: Results) -> str:
-    """Return the page of a run: the same bytes for the same results."""
+def to_markdown(outcome: Outcome, config: Mapping[str, Any], known: Mapping[str, Benchmark]) -> str:
+    """Return the page of a run: the same bytes for the same tables."""
     pages = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -121,11 +114,24 @@ def to_markdown(results: Results) -> str:
     )
     pages.filters |= {"reason": _reason, "seconds": _seconds, "ratio": _ratio}
     pages.filters |= {"difference": _difference, "noted": _noted}
-    return pages.get_template("RESULTS.jinja").render(results, agreement=_agreement(results))
+    times, growth = outcome.tables["times"], outcome.tables["growth"]
+    shown = [
+        (
+            known[name],
+            {contender.name: contender.same for contender in known[name].contenders},
+            times.select(benchmark=name).records,
+            [slope for slope in growth.select(benchmark=name).records if slope["contender"]],
+        )
+        for name in times.distinct("benchmark")
+    ]
+    (machine,) = outcome.tables["machine"].records
+    return pages.get_template("RESULTS.jinja").render(
+        config, machine=machine, shown=shown, agreement=_agreement(times.records, known)
+    )
 
 
 def _reason(record: dict[str, Any]) -> str:
-    """Return why there is no time; results.json has the message of an error."""
+    """Return why there is no time; the table has the message of an error."""
     return re.sub(r"error: .*?( at [\d,]+\)|$)", r"error\1", record["outcome"])
 
 
@@ -134,26 +140,23 @@ def _noted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({record["contender"]: record for record in records if record["note"]}.values())
 
 
-def _agreement(results: Results) -> str:
+def _agreement(times: Sequence[Mapping[str, Any]], known: Mapping[str, Benchmark]) -> str:
     verdicts = [
-        (benchmark["name"], record)
-        for benchmark in results["benchmarks"]
-        for record in benchmark["records"]
-        if record["agrees"] is not None and record["contender"] != _first(benchmark)
+        record
+        for record in times
+        if record["agrees"] is not None
+        and record["contender"] != known[record["benchmark"]].contenders[0].name
     ]
-    apart = [pair for pair in verdicts if not pair[1]["agrees"]]
+    apart = [record for record in verdicts if not record["agrees"]]
     text = (
         f"{len(verdicts) - len(apart)} of {len(verdicts)} values of other contenders "
         "agree with ours within the tolerance of their benchmark (random ones within six standard "
         'errors); those of contenders that answer another question, or estimate, are "not judged".'
     )
-    for name, record in apart:
-        text += f" {name}, {record['contender']} at {record['size']:,} differs."
+    for record in apart:
+        where = "{benchmark}, {contender} at {size:,}".format(**record)
+        text += f" {where} differs."
     return text
-
-
-def _first(benchmark: dict[str, Any]) -> str:
-    return next(iter(benchmark["same"]))
 
 
 def _seconds(seconds: float) -> str:

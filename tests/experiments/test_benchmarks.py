@@ -10,17 +10,19 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from dpopt import roo
+from experiments.__main__ import main as experiments_main
 from experiments.benchmarks import __main__ as runner
-from experiments.benchmarks import memory, suite_samplers
+from experiments.benchmarks import memory, page, suite_samplers
 from experiments.benchmarks.measure import (
     Effort,
     Record,
@@ -31,6 +33,7 @@ from experiments.benchmarks.measure import (
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown, to_outcome
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmarks, same
+from experiments.kept import kept_entry
 from tests.experiments.comparing import exit_code
 
 # Elsewhere the address space cannot be limited, or the peak is measured otherwise.
@@ -259,7 +262,8 @@ def test_slopes_are_those_of_the_data() -> None:
     ]
     rows += [{"size": n, "contender": "short", "seconds": 1.0, "outcome": DONE} for n in (1, 2)]
     rows.append({"size": 3, "contender": "short", "seconds": None, "outcome": "over 60 s"})
-    power, bent = slopes(rows)
+    found: list[Any] = slopes(rows)
+    power, bent = found
     assert power["slope"] == pytest.approx(1.5, abs=1e-12)
     assert power["last_slope"] == pytest.approx(1.5, abs=1e-12)
     assert power["constant"] == pytest.approx(3e-6, rel=1e-9)
@@ -269,68 +273,73 @@ def test_slopes_are_those_of_the_data() -> None:
     assert bent["slope"] == pytest.approx(0.6)
 
 
+KNOWN = {TOY.name: TOY}
+
+
 @pytest.fixture(scope="module")
 def toy() -> dict[str, Any]:
     return run_benchmarks([TOY], Effort(1), child=Scripted())
 
 
-def test_results_are_plain_and_their_page_is_a_pure_function(toy: dict[str, Any]) -> None:
+def page_of(found: dict[str, Any]) -> str:
+    return to_markdown(to_outcome(found, KNOWN), asdict(page.Config()), KNOWN)
+
+
+def test_tables_are_plain_and_their_page_is_a_pure_function(toy: dict[str, Any]) -> None:
     again = json.loads(json.dumps(toy, allow_nan=False))
     assert again == toy
-    page = to_markdown(toy)
-    assert page == to_markdown(again)
-    assert "| 10 | half | 2.00 s | 2.00 | 80 MiB | 10 | 0 |" in page
-    assert "| 100 | half | 2.00 s | 2.00 | 80 MiB | 100 | 0 |" in page
-    assert "| 100 | small | not tried above 10 | | | | |" in page
-    assert "4 of 4 values" in page
-    record = again["benchmarks"][0]["records"][4]
+    text = page_of(toy)
+    assert text == page_of(again)
+    assert "| 10 | half | 2.00 s | 2.00 | 80 MiB | 10 | 0 |" in text
+    assert "| 100 | half | 2.00 s | 2.00 | 80 MiB | 100 | 0 |" in text
+    assert "| 100 | small | not tried above 10 | | | | |" in text
+    assert "4 of 4 values" in text
+    record = again["times"][4]
     record |= {"seconds": None, "outcome": "error: dpopt._errors.SolverError: status (a; b)"}
-    assert "| 100 | ours | error | | | | |" in to_markdown(again)
+    assert "| 100 | ours | error | | | | |" in page_of(again)
     record["outcome"] = "not tried (error: SolverError: failed at 3 at 10)"
-    assert "| 100 | ours | not tried (error at 10) | | | | |" in to_markdown(again)
-    assert "(3 sizes; between the last two " in page
+    assert "| 100 | ours | not tried (error at 10) | | | | |" in page_of(again)
+    assert "(3 sizes; between the last two " in text
 
 
 def test_a_disagreement_stands_on_the_page(toy: dict[str, Any]) -> None:
     forged = json.loads(json.dumps(toy))
-    record = forged["benchmarks"][0]["records"][1]
+    record = forged["times"][1]
     record |= {"value": 10.5, "difference": 0.5, "agrees": False}
-    page = to_markdown(forged)
-    assert "3 of 4 values" in page
-    assert "toy, half at 10 differs." in page
-    assert "| **5.0e-01** |" in page
-    assert "half at 10 differs." in to_outcome(forged).tables["times"].caption
-
-
-run = partial(exit_code, runner.main)
+    text = page_of(forged)
+    assert "3 of 4 values" in text
+    assert "toy, half at 10 differs." in text
+    assert "| **5.0e-01** |" in text
+    assert "half at 10 differs." in to_outcome(forged, KNOWN).tables["times"].caption
 
 
 @pytest.mark.slow
-def test_the_command_writes_results_page_tables_and_report(tmp_path: Path) -> None:
-    kept = {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
-    assert run(["release-majority", "--quick", "--out", str(tmp_path)]) == 0
+def test_a_run_writes_tables_and_report_and_from_these_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path)
+    given = ["run", "benchmarks", "--set", "names=release-majority", "--out", out]
+    assert exit_code(experiments_main, given) == 0
+    parts = ("run.json", "times.csv", "growth.csv", "machine.csv", "json", "png", "pdf", "txt")
     assert {path.name for path in tmp_path.iterdir()} == {
-        "benchmarks.run.json",
-        "RESULTS.md",
-        "results.json",
-        "benchmarks.times.csv",
-        "benchmarks.growth.csv",
-        "benchmarks.json",
-        "benchmarks.png",
-        "benchmarks.pdf",
-        "benchmarks.txt",
-        "benchmarks.html",
+        *(f"benchmarks.{part}" for part in (*parts, "html")),
         "index.html",
     }
-    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert (tmp_path / "RESULTS.md").read_text(encoding="utf-8") == to_markdown(results)
-    (benchmark,) = results["benchmarks"]
-    assert {record["outcome"] for record in benchmark["records"]} == {DONE}
-    assert {record["agrees"] for record in benchmark["records"]} == {True}
-    assert results["versions"]["highspy"]
-    assert results["machine"]["cores"] >= 1
-    # A part of the run, or a quick one, leaves the published results alone.
-    assert kept == {path: path.stat().st_mtime_ns for path in runner.PUBLISHED.glob("*.*")}
+    entry = kept_entry(page.run, tmp_path)
+    assert entry is not None
+    times, (machine,) = entry.tables["times"], entry.tables["machine"].records
+    assert set(times.column("outcome")) == {DONE}
+    assert set(times.column("agrees")) == {True}
+    assert "highspy" in machine["versions"]
+    assert machine["cores"] >= 1
+    monkeypatch.setattr(runner, "PUBLISHED", tmp_path / "RESULTS.md")
+    assert runner.command.main([out], standalone_mode=False) is None
+    assert "## Release: private majorities" in (tmp_path / "RESULTS.md").read_text("utf-8")
+    with pytest.raises(click.ClickException, match="holds no run"):
+        runner.command.main([str(tmp_path / "none")], standalone_mode=False)
+    given[3] = "names=absent"
+    assert exit_code(experiments_main, given) == 2
+    assert "names is 'absent'" in capfd.readouterr().err
 
 
 def test_the_journal_recursion_is_the_journal_rule() -> None:
