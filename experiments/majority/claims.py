@@ -21,7 +21,7 @@ from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR, harmonic, printed_constant
 from experiments.parameters import Positive, Several, Voters, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import short, statement
+from experiments.verdicts import judged
 
 _ROUNDING = 1e-9
 # The delta' of general composition in lemma A.1, and those among which its constant is best.
@@ -81,20 +81,19 @@ class Statement:
     def judge(self, name: str, rows: list[dict[str, Any]]) -> Comparison:
         """Decide the statement: one instance refutes it; it is sharper if more holds in all."""
         sign = 1.0 if self.least else -1.0
-        beyond = [
-            sign * (row["found"] - row["claimed"]) / (max(row["claimed"], row["found"]) or 1.0)
-            for row in rows
-        ]
-        against = sum(step < -_ROUNDING for step in beyond)
-        worst = rows[int(np.argmin(beyond))]
-        return statement(
+
+        def beyond(row: Mapping[str, Any]) -> float:
+            scale = max(row["claimed"], row["found"]) or 1.0
+            return sign * (row["found"] - row["claimed"]) / scale
+
+        return judged(
             self.claim,
-            f"{worst['instance']}: {short(worst['found'])}, where {short(worst['claimed'])} is "
-            f"claimed; {'violated' if against else 'stronger'} in "
-            f"{against or sum(step > _ROUNDING for step in beyond)} of {len(rows)} instances.",
+            rows,
+            lambda row: beyond(row) >= -_ROUNDING,
             self.certificate,
-            holds=not against,
-            more=bool(self.wider) or (self.sharper and min(beyond) > _ROUNDING),
+            show=("instance", "found", "claimed"),
+            worst=lambda row: -beyond(row),
+            more=bool(self.wider) or (self.sharper and min(map(beyond, rows)) > _ROUNDING),
             more_if=self.wider or ("more holds in every instance" if self.sharper else ""),
             name=name.removesuffix(", subsampling"),
         )
@@ -249,8 +248,8 @@ def run(config: Config) -> Outcome:
         for where, claimed, found in each.instances(config)
     ]
     table = Table.of(rows)
-    judged = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
-    comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in judged.items())
+    found = {name: list(part) for name, part in groupby(rows, lambda row: row["statement"])}
+    comparisons = tuple(STATEMENTS[name].judge(name, part) for name, part in found.items())
     return Outcome({"claims": table}, comparisons)
 
 

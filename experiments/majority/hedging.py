@@ -96,8 +96,7 @@ def run(config: Config) -> Outcome:
                         "lp_gap": design.gap,
                     }
                 )
-    tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
-    return Outcome(tables)
+    return Outcome({"errors": Table.of(errors), "shapes": Table.of(shapes)})
 
 
 def _designs(

@@ -108,8 +108,7 @@ def run(config: Config) -> Outcome:
     """Design labels of private voters and of plain ballots for every number of labels."""
     voters = [row for k in track(config.labels) for row in _of_voters(config, k)]
     ballots = [row for k in track(config.ballot_labels) for row in _of_ballots(config, k)]
-    tables = {"voters": Table.of(voters), "ballots": Table.of(ballots)}
-    return Outcome(tables)
+    return Outcome({"voters": Table.of(voters), "ballots": Table.of(ballots)})
 
 
 def _of_voters(config: Config, labels: int) -> Iterator[dict[str, Cell]]:

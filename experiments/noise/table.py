@@ -71,8 +71,7 @@ def run(config: Config) -> Outcome:
             }
             for name, error in errors.items()
         ]
-    table = Table.of(records)
-    return Outcome({"errors": table})
+    return Outcome({"errors": Table.of(records)})
 
 
 def laplace_error(sensitivity: int, epsilon: float, power: int) -> float:
@@ -169,8 +168,7 @@ def releases(config: SeveralConfig) -> Outcome:
             }
             for key, name in NAMES.items()
         ]
-    table = Table.of(records)
-    return Outcome({"variances": table})
+    return Outcome({"variances": Table.of(records)})
 
 
 @releases.figure

@@ -56,8 +56,7 @@ def run(config: Config) -> Outcome:
         records.append(
             _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
         )
-    table = Table.of(records)
-    return Outcome({"growth": table})
+    return Outcome({"growth": Table.of(records)})
 
 
 def _record(config: Config, workload: str, n: int, variance: float) -> dict[str, Cell]:

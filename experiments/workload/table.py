@@ -79,8 +79,7 @@ def run(config: Config) -> Outcome:
             }
             for name, variance in every.items()
         ]
-    table = Table.of(records)
-    return Outcome({"variances": table})
+    return Outcome({"variances": Table.of(records)})
 
 
 def _descended(config: Config, setting: Workload) -> float:

@@ -61,9 +61,7 @@ def run(config: Config) -> Outcome:
                 }
                 for u, value in enumerate(each)
             ]
-    variances = Table.of(records)
-    categories = Table.of(by_category)
-    return Outcome({"variances": variances, "categories": categories})
+    return Outcome({"variances": Table.of(records), "categories": Table.of(by_category)})
 
 
 @run.figure
