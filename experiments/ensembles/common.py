@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from experiments import style
 from experiments.registry import Cell, Table
 
 Floats = npt.NDArray[np.float64]
@@ -20,19 +18,8 @@ Floats = npt.NDArray[np.float64]
 SAME = 1e-9
 
 
-@dataclass(frozen=True)
-class Look:
-    """A way of choosing a label, in figures.
-
-    Attributes:
-        label: its name in a legend.
-        role: what its colour means, a key of `experiments.style.ROLES`.
-        line: what of the role's line is drawn otherwise, for two that share a role.
-    """
-
-    label: str
-    role: str
-    line: Mapping[str, Any] = field(default_factory=dict)
+Looks = Mapping[str, tuple[str, dict[str, Any]]]
+"""Label and line of each way of choosing a label, in figures."""
 
 
 def error_note(*tables: Table) -> str:
@@ -68,13 +55,13 @@ def measured(values: Floats, beside: Floats) -> dict[str, Cell]:
     }
 
 
-def draw(axes: Axes, table: Table, across: str, up: str, looks: Mapping[str, Look]) -> None:
+def draw(axes: Axes, table: Table, across: str, up: str, looks: Looks) -> None:
     """Draw a curve for each method."""
-    for method, look in looks.items():
+    for method, (label, look) in looks.items():
         part = table.select(method=method)
-        line = {**style.role(look.role).line, **look.line, "markersize": 2.6, "linewidth": 0.9}
+        line = {**look, "markersize": 2.6, "linewidth": 0.9}
         if part.rows:
-            axes.plot(part.column(across), part.column(up), label=look.label, **line)
+            axes.plot(part.column(across), part.column(up), label=label, **line)
 
 
 def room(axes: Axes, table: Table, up: str, looks: Collection[str] | None = None) -> None:

@@ -17,10 +17,10 @@ from annotated_types import Ge, Le
 from matplotlib.figure import Figure
 
 import dpopt
-from dpopt import NotPrivateError, majority, plurality
+from dpopt import majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
-from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
+from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
 from experiments.majority import baselines, noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
@@ -45,15 +45,15 @@ PLAIN = {
     "ladder": "the ladder, two classes, purely m epsilon-private",
     "plain-majority": "the majority of the plain teachers; not private",
 }
-LOOKS: Mapping[str, Look] = {
-    "common": Look("DaRRM, one $p$ for all (default)", "optimum"),
-    "independent": Look("DaRRM, independent $p_i$", "variant"),
-    "surrogate": Look("DaRRM, the paper's objective", "paper"),
-    "subsampling": Look("DaRRM, subsampling", "baseline"),
-    "gnmax-label": Look("GNMax, plain teachers", "baseline-3"),
-    "ladder": Look("ladder, plain teachers", "baseline-2"),
-    "private-majority": Look(r"private teachers, $(K \varepsilon, K \Delta)$", "noise"),
-    "plain-majority": Look("majority of plain teachers, not private", "limit"),
+LOOKS: Looks = {
+    "common": ("DaRRM, one $p$ for all (default)", drawing.line("optimum")),
+    "independent": ("DaRRM, independent $p_i$", drawing.line("variant")),
+    "surrogate": ("DaRRM, the paper's objective", drawing.line("paper")),
+    "subsampling": ("DaRRM, subsampling", drawing.line("baseline")),
+    "gnmax-label": ("GNMax, plain teachers", drawing.line("baseline-3")),
+    "ladder": ("ladder, plain teachers", drawing.line("baseline-2")),
+    "private-majority": (r"private teachers, $(K \varepsilon, K \Delta)$", drawing.line("noise")),
+    "plain-majority": ("majority of plain teachers, not private", drawing.line("limit")),
 }
 
 
@@ -118,8 +118,7 @@ def per_label(votes: Votes, allowance: int) -> Iterator[Way]:
     signs = np.where(2 * ones > k, 1.0, -1.0)
     for method, design in made.items():
         found = design()
-        if found.certificate is None:
-            raise NotPrivateError(f"no proof for {method} at m = {allowance}.")
+        found._require_private()
         chances = 0.5 + 0.5 * signs * found.gamma
         yield Way(method, chances, budget.epsilon, budget.delta)
     whole = (2 * ones > k).astype(float)
@@ -154,8 +153,7 @@ def in_total(votes: Votes, total: Guarantee, labels: int, *, together: bool) -> 
 def _ladder(voters: int, epsilon: float) -> Floats:
     """Return the ladder's chances of class 1, which are optimal for two classes."""
     found = dpopt.design(dpopt.Plurality(voters, 2, epsilon, rule="ladder"))
-    if found.certificate is None:
-        raise NotPrivateError("no proof for the ladder of two classes.")
+    found._require_private()
     splits = [[voters - ones, ones] for ones in range(voters + 1)]
     pmfs = [found.setting.output_weights(found.table, plurality.Counts(n)) for n in splits]
     return np.array([pmf[1] / sum(pmf) for pmf in pmfs])

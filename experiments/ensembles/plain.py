@@ -16,11 +16,10 @@ from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
 
 import dpopt
-from dpopt import NotPrivateError
 from dpopt.privacy import Guarantee
 from experiments import drawing
 from experiments.data.groups import NAME
-from experiments.ensembles.common import Look, draw, error_note, meanings, measured, places, room
+from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import (
     Floats,
     Ints,
@@ -41,17 +40,17 @@ _CLASSES = 10
 # Images of each teacher, which no other one sees.
 _PART = 40
 
-LOOKS: Mapping[str, Look] = {
-    "optimal, uniform": Look("optimal program", "optimum"),
-    "ladder": Look("ladder", "variant"),
-    "permute-and-flip-audited": Look("permute-and-flip, largest step", "baseline"),
-    "permute-and-flip": Look("permute-and-flip", "paper"),
-    "exponential-audited": Look("exponential, largest step", "baseline-2"),
-    "exponential": Look("exponential mechanism", "baseline-2", {"linestyle": ":", "marker": "p"}),
-    "laplace": Look("Laplace noise", "noise"),
-    "gnmax": Look(r"GNMax, $\delta > 0$", "baseline-3"),
-    "designed": Look(r"designed together, $\delta > 0$", "optimum"),
-    "plurality": Look("plurality, not private", "limit"),
+LOOKS: Looks = {
+    "optimal, uniform": ("optimal program", drawing.line("optimum")),
+    "ladder": ("ladder", drawing.line("variant")),
+    "permute-and-flip-audited": ("permute-and-flip, largest step", drawing.line("baseline")),
+    "permute-and-flip": ("permute-and-flip", drawing.line("paper")),
+    "exponential-audited": ("exponential, largest step", drawing.line("baseline-2")),
+    "exponential": ("exponential mechanism", drawing.line("baseline-2", linestyle=":", marker="p")),
+    "laplace": ("Laplace noise", drawing.line("noise")),
+    "gnmax": (r"GNMax, $\delta > 0$", drawing.line("baseline-3")),
+    "designed": (r"designed together, $\delta > 0$", drawing.line("optimum")),
+    "plurality": ("plurality, not private", drawing.line("limit")),
 }
 
 MEANING = {
@@ -231,8 +230,7 @@ def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Choice:
     """Return the program's choice: it misses the plurality least often under its prior."""
     sizes = ballots.rules.inputs.records, ballots.rules.inputs.categories
     found = dpopt.design(dpopt.Plurality(*sizes, epsilon, loss="error", prior=prior))
-    if found.certificate is None:
-        raise NotPrivateError(f"no proof for the program of {sizes[0]} ballots.")
+    found._require_private()
     share = found.table.probabilities
     return ballots.right(share), None, ballots.rules.spent(share), 0.0
 
@@ -305,8 +303,7 @@ def _at_one_budget(
         budget = {"total_epsilon": total.epsilon, "total_delta": total.delta, "releases": labels}
         setting = dpopt.Plurality(inputs.records, inputs.categories, loss="error", **budget)
         together = dpopt.design(setting)
-        if not together.private:
-            raise NotPrivateError(f"no proof for {labels} labels of {inputs.records} ballots.")
+        together._require_private()
         share = ballots.right(together.table.probabilities)
         found["designed"] = share, together.curve_parameter, None, None
     where: dict[str, Cell] = {

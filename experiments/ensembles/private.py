@@ -8,7 +8,7 @@ kinds. "response": randomised response of one classifier's prediction, drawn afr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,13 +18,13 @@ from annotated_types import Ge, Gt, Le
 from matplotlib.figure import Figure
 
 import dpopt
-from dpopt import NotPrivateError, ParameterError
+from dpopt import ParameterError
 from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.data.groups import NAME
-from experiments.ensembles.common import Look, draw, error_note, meanings, measured, room
+from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, room
 from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
 from experiments.parameters import Count, Rising, Seed, Some, configuration
@@ -44,14 +44,14 @@ _MOST_CONFIGURATIONS = 100_000
 
 _SHORT = {"response": "randomised response", "output": "noise on weights"}
 
-LOOKS: Mapping[str, Look] = {
-    "one-strong": Look(r"one voter at $m \varepsilon$", "baseline-3"),
-    "optimal": Look("optimal program", "optimum"),
-    "ladder": Look("ladder", "variant"),
-    "sampled": Look("plurality of $m$ voters", "baseline"),
-    "one-voter": Look("one voter", "noise"),
-    "double": Look("plurality of $2 m - 1$, spends more", "baseline-2"),
-    "all": Look(r"plurality of all, spends $K \varepsilon$", "limit"),
+LOOKS: Looks = {
+    "one-strong": (r"one voter at $m \varepsilon$", drawing.line("baseline-3")),
+    "optimal": ("optimal program", drawing.line("optimum")),
+    "ladder": ("ladder", drawing.line("variant")),
+    "sampled": ("plurality of $m$ voters", drawing.line("baseline")),
+    "one-voter": ("one voter", drawing.line("noise")),
+    "double": ("plurality of $2 m - 1$, spends more", drawing.line("baseline-2")),
+    "all": (r"plurality of all, spends $K \varepsilon$", drawing.line("limit")),
 }
 
 MEANING = {
@@ -124,8 +124,7 @@ class Way(NamedTuple):
 def _designed(rule: Any, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:  # noqa: ANN401
     """Return the distribution of a design, by the variables of its histograms; it is proved."""
     designed = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance, rule=rule))
-    if designed.certificate is None:
-        raise NotPrivateError(f"no proof for {rule} of {voters} voters.")
+    designed._require_private()
     return designed.kernel
 
 

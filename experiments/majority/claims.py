@@ -181,8 +181,7 @@ def _queries(_: Config) -> Iterator[tuple[str, float, float]]:
 
 
 def _private(design: dpopt.Design) -> dpopt.Design:
-    if design.certificate is None:
-        raise dpopt.NotPrivateError(f"no proof for {design.setting}.")
+    design._require_private()
     return design
 
 

@@ -19,7 +19,7 @@ from annotated_types import Ge
 from matplotlib.figure import Figure
 
 import dpopt
-from dpopt import NotPrivateError, majority
+from dpopt import majority
 from dpopt.majority.voters import fold
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from experiments import drawing, style
@@ -199,8 +199,7 @@ def _designed(setting: dpopt.Majority, weights: Floats) -> Floats:
     """Return the upper half of the gamma designed with some weights, proved private."""
     # A weight sampled below zero asks for no noise level: the designer takes none below it.
     design = dpopt.design(replace(setting, coefficients=weights))
-    if design.certificate is None:
-        raise NotPrivateError(f"no proof at K = {setting.voters}.")
+    design._require_private()
     return np.asarray(design.gamma[setting.middle :])
 
 

@@ -14,6 +14,7 @@ from scipy.stats import norm, ttest_ind_from_stats
 from dpopt import ParameterError
 from experiments import __main__ as experiments
 from experiments.data.mnist import Digits, load_digits
+from experiments.entry import run_command
 from experiments.majority.pate import __main__ as cli
 from experiments.majority.pate.aggregate import (
     aggregators,
@@ -286,7 +287,7 @@ def test_agreement_makes_up_the_majority(outcome: Outcome) -> None:
         assert right == pytest.approx(np.mean([accuracies(c, votes.labels)[3] for c in casts]))
 
 
-run_cli = partial(exit_code, cli.main)
+run_cli = partial(exit_code, partial(run_command, cli.command, "pate"))
 
 
 def test_tables_of_a_user_s_votes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from annotated_types import Ge
 from matplotlib.figure import Figure
 
 from experiments import drawing
+from experiments.ensembles.common import meanings
 from experiments.majority.pate.aggregate import (
     METHODS,
     aggregators,
@@ -104,9 +105,7 @@ def run(config: Config) -> Outcome:
             own = ({"dataset": votes.dataset, **record} for record in table.records)
             rows.setdefault(name, []).extend(own)
     whole = {name: Table.of(parts) for name, parts in rows.items()}
-    whole["methods"] = Table.of(
-        [{"method": name, "meaning": meaning} for name, meaning in METHODS.items()]
-    )
+    whole["methods"] = meanings(METHODS)
     if shipped:
         whole["learning-rates"] = load_rates()
     return Outcome(whole, tuple(compared), data=_SHIPPED if shipped else str(config.votes))

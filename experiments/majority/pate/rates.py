@@ -145,7 +145,9 @@ def at_chosen_rates(training: Training, scan: Table, dataset: str) -> Training:
     for kind in KINDS:
         part = scan.select(dataset=dataset, teachers=kind, chosen=True).column("learning_rate")
         if not part:
-            raise ParameterError(f"rates has no {kind} teachers of {dataset!r}; run `rates` first.")
+            raise ParameterError(
+                f"rates has no {kind} teachers of {dataset!r}; make one with --scan first."
+            )
         rates.append(part[0])
     return replace(training, private_rate=rates[0], plain_rate=rates[1])
 
