@@ -6,10 +6,9 @@ formats only: no number measured on them is a number about the real data.
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +30,7 @@ _HOURS = 240
 
 
 def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) -> Path:
-    """Write a file with the header of Avazu's train.csv; gzipped if the name ends in .gz.
+    """Write a file with the header of Avazu's train.csv.
 
     One user for 150 rows. A user's activity, favourite sites and faithfulness to them are drawn
     once, and 15 % of the users see one site only; each row is a favourite or a site by its
@@ -46,22 +45,12 @@ def generate_avazu(path: str | Path, rows: int, seed: int, chunk: int = _CHUNK) 
     path = Path(path)
     rng = np.random.default_rng(seed)
     crowd = _Crowd(max(1, rows // 150), rng)
-    with replacing(path) as temporary, temporary.open("wb") as raw:
-        if path.suffix == ".gz":
-            with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=1, mtime=0) as packed:
-                _write_avazu(packed, crowd, rows, chunk, rng)
-        else:
-            _write_avazu(raw, crowd, rows, chunk, rng)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write((",".join(COLUMNS) + "\n").encode())
+        for start in range(0, rows, chunk):
+            frame = crowd.rows(start, min(chunk, rows - start), rows, rng)
+            file.write(frame.write_csv(include_header=False).encode())
     return path
-
-
-def _write_avazu(
-    file: gzip.GzipFile | IO[bytes], crowd: _Crowd, rows: int, chunk: int, rng: np.random.Generator
-) -> None:
-    file.write((",".join(COLUMNS) + "\n").encode())
-    for start in range(0, rows, chunk):
-        frame = crowd.rows(start, min(chunk, rows - start), rows, rng)
-        file.write(frame.write_csv(include_header=False).encode())
 
 
 def _zipf(size: int, exponent: float) -> np.ndarray:

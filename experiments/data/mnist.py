@@ -9,7 +9,7 @@ import math
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,44 +125,38 @@ def load_digits(path: str | Path, classes: tuple[int, int] = (5, 8)) -> Digits:
         folder = path.is_dir()
     except (OSError, ValueError):
         raise refused(path, "it must be a folder or a file") from None
-    read = _folder_reader(path) if folder else _archive_reader(path)
-    train = _chosen(path, "train", read("x_train"), read("y_train"), classes)
-    test = _chosen(path, "test", read("x_test"), read("y_test"), classes)
+    read = _of_folder if folder else _of_archive
+    train, test = (
+        _chosen(path, part, read(path, f"x_{part}"), read(path, f"y_{part}"), classes)
+        for part in ("train", "test")
+    )
     return Digits(classes, *train, *test)
 
 
-def _folder_reader(folder: Path) -> Callable[[str], npt.NDArray[np.generic]]:
-    def read(name: str) -> npt.NDArray[np.generic]:
-        plain = folder / ARRAYS[name]
-        packed = plain.with_name(plain.name + ".gz")
-        found = plain if plain.exists() else packed
-        if not found.exists():
-            raise refused(folder, f"it holds neither {plain.name} nor {packed.name}")
-        return read_idx(found, 3 if name.startswith("x") else 1)
-
-    return read
+def _of_folder(folder: Path, name: str) -> npt.NDArray[np.generic]:
+    plain = folder / ARRAYS[name]
+    packed = plain.with_name(plain.name + ".gz")
+    found = plain if plain.exists() else packed
+    if not found.exists():
+        raise refused(folder, f"it holds neither {plain.name} nor {packed.name}")
+    return read_idx(found, 3 if name.startswith("x") else 1)
 
 
-def _archive_reader(path: Path) -> Callable[[str], npt.NDArray[np.generic]]:
-    def read(name: str) -> npt.NDArray[np.generic]:
-        try:
-            # Opened by numpy alone, a file that is no archive would be taken for a pickle.
-            with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
-                return np.lib.format.read_array(member, allow_pickle=False)
-        except KeyError:
-            raise refused(
-                path, f"it must hold {', '.join(ARRAYS)}, and {name} is missing"
-            ) from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
-            raise refused(
-                path,
-                "it must be a folder of IDX files or an .npz archive of "
-                "plain arrays, and it is neither or damaged",
-            ) from None
-        except OSError as error:
-            raise refused(path, error) from None
-
-    return read
+def _of_archive(path: Path, name: str) -> npt.NDArray[np.generic]:
+    try:
+        # Opened by numpy alone, a file that is no archive would be taken for a pickle.
+        with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+            return np.lib.format.read_array(member, allow_pickle=False)
+    except KeyError:
+        raise refused(path, f"it must hold {', '.join(ARRAYS)}, and {name} is missing") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError):
+        raise refused(
+            path,
+            "it must be a folder of IDX files or an .npz archive of plain arrays, and is neither "
+            "or damaged",
+        ) from None
+    except OSError as error:
+        raise refused(path, error) from None
 
 
 def _chosen(

@@ -51,7 +51,6 @@ GENRES = (
 )
 _FLAGS = ("unknown", *GENRES)
 _FIRST_FLAG = 5
-_LONGEST_ID = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -96,16 +95,27 @@ def load_movielens(folder: str | Path) -> tuple[UserGroup, ...]:
     folder = Path(folder)
     release = release_of(folder)
     form = FORMATS[release]
-    ratings = _ratings(folder / form.ratings, "::" if release == "1m" else "\t")
     ages = _ages(folder / form.users, form.separator, release)
     genres = _genres(folder / form.movies, form.separator, release)
     categories = _FLAGS if release == "100k" else GENRES
-    sums = np.zeros((len(ages), len(categories)), dtype=np.int64)
-    user_row = _lookup(list(ages))
-    genre_of = _lookup(list(genres), [categories.index(name) for name in genres.values()])
-    rows = _found(folder / form.ratings, "user", user_row, ratings[:, 0], form.users)
-    columns = _found(folder / form.ratings, "movie", genre_of, ratings[:, 1], form.movies)
-    np.add.at(sums, (rows, columns), ratings[:, 2])
+    rows = {user: place for place, user in enumerate(ages)}
+    columns = {movie: categories.index(genre) for movie, genre in genres.items()}
+    sums = np.zeros((len(rows), len(categories)), dtype=np.int64)
+    path, separator = folder / form.ratings, "::" if release == "1m" else "\t"
+    for number, line in enumerate(_lines(path), 1):
+        words = line.split(separator)
+        # isdecimal, as int() would also take signs and underscores.
+        if len(words) != 4 or not all(map(str.isdecimal, words)) or not 1 <= int(words[2]) <= 5:
+            said = f"user, movie, rating 1..5 and time, separated by {separator!r}"
+            raise _malformed(path, number, said)
+        user, movie, rating = map(int, words[:3])
+        for what, key, known, file in (
+            ("user", user, rows, form.users),
+            ("movie", movie, columns, form.movies),
+        ):
+            if key not in known:
+                raise refused(path, f"line {number} has {what} {key}, which {file} does not list")
+        sums[rows[user], columns[movie]] += rating
     group_of = np.array(list(ages.values()))
     found = (
         UserGroup.of("age", label, categories, sums[group_of == code])
@@ -133,23 +143,6 @@ def _malformed(path: Path, line: int, form: str) -> ParameterError:
     return refused(path, f"line {line} must be {form}")
 
 
-def _ratings(path: Path, separator: str) -> np.ndarray:
-    """Return user, movie and rating of every line, shape (ratings, 3)."""
-    form = f"user, movie, rating 1..5 and time, separated by {separator!r}"
-    lines = _lines(path)
-    found = np.empty((len(lines), 3), dtype=np.int64)
-    for place, line in enumerate(lines):
-        words = line.split(separator)
-        # isdecimal, as int() would also take signs and underscores.
-        if len(words) != 4 or not all(word.isdecimal() and len(word) < 12 for word in words):
-            raise _malformed(path, place + 1, form)
-        found[place] = int(words[0]), int(words[1]), int(words[2])
-    wrong = np.flatnonzero((found[:, 2] < 1) | (found[:, 2] > 5))
-    if wrong.size:
-        raise _malformed(path, int(wrong[0]) + 1, form)
-    return found
-
-
 def _ages(path: Path, separator: str, release: str) -> dict[int, int]:
     """Return the code of the age group of each user, in the order of the file."""
     place, form = (2, "user::gender::age::occupation::zip with an age code of MovieLens 1M")
@@ -161,7 +154,7 @@ def _ages(path: Path, separator: str, release: str) -> dict[int, int]:
         if len(words) != 5 or not words[0].isdecimal() or not words[place].isdecimal():
             raise _malformed(path, number, form)
         user, age = int(words[0]), int(words[place])
-        if user in ages or user > _LONGEST_ID or (release == "1m" and age not in AGES):
+        if user in ages or (release == "1m" and age not in AGES):
             raise _malformed(path, number, f"{form}, with each user once")
         ages[user] = max((code for code in AGES if code <= age), default=1)
     return ages
@@ -179,10 +172,9 @@ def _genres(path: Path, separator: str, release: str) -> dict[int, str]:
     for number, line in enumerate(_lines(path), 1):
         words = line.split(separator)
         genre = _flagged(words) if release == "100k" else _listed(words)
-        movie = int(words[0]) if words[0].isdecimal() else _LONGEST_ID + 1
-        if genre is None or movie > _LONGEST_ID or movie in genres:
+        if genre is None or not words[0].isdecimal() or int(words[0]) in genres:
             raise _malformed(path, number, form)
-        genres[movie] = genre
+        genres[int(words[0])] = genre
     return genres
 
 
@@ -196,21 +188,3 @@ def _flagged(words: Sequence[str]) -> str | None:
     if len(flags) != len(_FLAGS) or not set(flags) <= {"0", "1"} or "1" not in flags:
         return None
     return _FLAGS[flags.index("1")]
-
-
-def _lookup(keys: Sequence[int], values: Sequence[int] | None = None) -> np.ndarray:
-    """Return an array that holds a value, by default the place, at each key; -1 elsewhere."""
-    table = np.full(max(keys) + 1, -1, dtype=np.int64)
-    table[list(keys)] = range(len(keys)) if values is None else list(values)
-    return table
-
-
-def _found(path: Path, what: str, table: np.ndarray, keys: np.ndarray, other: str) -> np.ndarray:
-    inside = np.where(keys < table.size, table[np.minimum(keys, table.size - 1)], -1)
-    missing = np.flatnonzero(inside < 0)
-    if missing.size:
-        raise refused(
-            path,
-            f"line {missing[0] + 1} has {what} {keys[missing[0]]}, which {other} does not list",
-        )
-    return inside
