@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-Floats = npt.NDArray[np.float64]
+from experiments.arrays import Floats
+
 Rows = Floats | sp.csr_array
 
 

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 import dpopt
 from dpopt import design, solve
 from dpopt.prob import total_variation
+from experiments.arrays import Floats
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 _APPLY_EPSILON, _PROGRAM_EPSILON, _SEED = 4.0, 1.0, 8
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

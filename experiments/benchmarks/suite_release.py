@@ -18,6 +18,7 @@ import numpy.typing as npt
 import dpopt
 from dpopt import roo
 from dpopt.noise import many
+from experiments.arrays import Floats
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Contender, benchmark, same
 from experiments.benchmarks.suite_kernels import user
@@ -31,8 +32,6 @@ _USERS, _TIMES = 1_000, 1_000
 _DRAWS = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 _OPENDP = ("opendp", "interop")
 _DELTA = 1e-6
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

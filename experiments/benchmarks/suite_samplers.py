@@ -7,17 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 import dpopt
 from dpopt import design, roo, solve
+from experiments.arrays import Floats, Ints
 from experiments.benchmarks import rivals
 from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 CATEGORIES, EPSILON = 10, 0.1
-
-Integers = npt.NDArray[np.int64]
 
 
 def setting(records: int) -> roo.RooSetting:
@@ -66,7 +64,7 @@ def all_rows(solver: rivals.Solver, instance: roo.RooSetting) -> Answer:
     return Answer(optimum, note=f"{right.size:,} rows")
 
 
-def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.float64]]:
+def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, Floats]:
     """Return f(m~, c~) <= e^epsilon f(m, c) for every m, c, m~, c~ of neighbours, times n.
 
     f(m, c) = q_m / k + (1 - q_m) c / n, for k >= 3 categories.
@@ -83,10 +81,10 @@ def every_row(instance: roo.RooSetting) -> tuple[sp.csr_array, npt.NDArray[np.fl
     return matrix, np.asarray(e * count - moved, dtype=np.float64)
 
 
-def _every_move(instance: roo.RooSetting) -> tuple[Integers, Integers, Integers, Integers]:
+def _every_move(instance: roo.RooSetting) -> tuple[Ints, Ints, Ints, Ints]:
     """Return m, c, m~ and c~ of every move, each of shape (rows,)."""
     n, k, last = instance.records, instance.categories, instance.largest_minimum
-    parts: list[tuple[Integers, Integers, Integers, Integers]] = []
+    parts: list[tuple[Ints, Ints, Ints, Ints]] = []
     for m in range(last + 1):
         top, above = n - (k - 1) * m, n - (k - 1) * (m + 1)
         ranges = []

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 import dpopt
 from dpopt import kernel
+from experiments.arrays import Floats
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Contender, benchmark
 
 _EPSILON, _CYCLE_EPSILON = 1.0, 0.5
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

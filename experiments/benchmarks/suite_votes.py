@@ -11,11 +11,11 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import dpopt
 from dpopt import majority
 from dpopt.table import SortedHistograms
+from experiments.arrays import Floats, Ints
 from experiments.benchmarks import rivals
 from experiments.benchmarks.memory import Limits
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmark, same
@@ -24,8 +24,6 @@ from experiments.majority.full_set import every_multiset, full_problem, full_siz
 _EPSILON, _MECHANISM_DELTA, _FEW = 0.1, 1e-5, 3.0
 _CLASSES, _BALLOT = 3, 0.5
 _LEAST_WEIGHT = 1e-9
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,7 @@ def with_cvxpy(ballots: int) -> Answer:
     return Answer(float(np.asarray(problem.value)))
 
 
-def histograms(ballots: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+def histograms(ballots: int) -> tuple[Floats, Ints]:
     """Return the regrets at all histograms, and the pairs that one replaced ballot joins."""
     listed = [(a, b, ballots - a - b) for a in range(ballots + 1) for b in range(ballots + 1 - a)]
     place = {counts: at for at, counts in enumerate(listed)}

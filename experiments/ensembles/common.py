@@ -7,12 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 
+from experiments.arrays import Floats
 from experiments.registry import Cell, Table
-
-Floats = npt.NDArray[np.float64]
 
 # Gains below it are rounding.
 SAME = 1e-9

@@ -13,17 +13,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
 from dpopt.privacy import Guarantee
 from dpopt.table import SortedHistograms
+from experiments.arrays import Floats, Ints
 from experiments.majority.renyi import gaussian_sigma, improved_epsilon
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Halvings of an interval of losses, relative to it: beyond double precision.
 _HALVINGS = 54

@@ -9,13 +9,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from dpopt import ParameterError
+from experiments.arrays import Floats, Ints
 from experiments.data.groups import DIGITS, digits_of_sklearn
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _PIXELS = 8
 _FULL = 16.0

@@ -16,9 +16,8 @@ import numpy.typing as npt
 from dpopt import Design, Majority, ParameterError, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
+from experiments.arrays import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int16]
 
 FULL_ROWS = 200_000
@@ -155,9 +154,7 @@ def rows_of(setting: Majority, counts: Counts) -> Floats:
     return rows
 
 
-def _distinct(
-    setting: Majority, counts: Counts, side: int
-) -> tuple[Floats, Integers, npt.NDArray[np.int64]]:
+def _distinct(setting: Majority, counts: Counts, side: int) -> tuple[Floats, Ints, Ints]:
     """Return the distinct pmfs of inner voters on 0..K, each row's pmf, its voters at 1."""
     k = setting.voters
     values = np.array([setting.corner(name)[side] for name in corner_names(setting)])
@@ -180,7 +177,7 @@ def _chances(setting: Majority, chances: Floats, counts: Counts, side: int) -> F
     return (pmfs @ windows.T)[place, ones]
 
 
-def multisets(total: int, parts: int) -> Iterator[Integers]:
+def multisets(total: int, parts: int) -> Iterator[Ints]:
     """Yield all compositions of ``total`` into ``parts`` counts, in blocks of rows."""
     if parts == 2 or (total + 1) ** (parts - 1) <= _LARGEST_GRID:
         yield _compositions(total, parts)
@@ -190,7 +187,7 @@ def multisets(total: int, parts: int) -> Iterator[Integers]:
             yield np.concatenate([np.full((len(rest), 1), first), rest], axis=1)
 
 
-def _compositions(total: int, parts: int) -> Integers:
+def _compositions(total: int, parts: int) -> Ints:
     grid = np.indices((total + 1,) * (parts - 1), dtype=np.int64).reshape(parts - 1, -1).T
     grid = grid[grid.sum(axis=1) <= total]
     return np.concatenate([grid, total - grid.sum(axis=1, keepdims=True)], axis=1)

@@ -19,9 +19,8 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee
+from experiments.arrays import Floats
 from experiments.majority.renyi import gaussian_rho, least_feasible
-
-Floats = npt.NDArray[np.float64]
 
 SENSITIVITY = math.sqrt(2.0)
 

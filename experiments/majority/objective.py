@@ -14,7 +14,6 @@ from math import comb, factorial
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge
 from matplotlib.figure import Figure
 
@@ -23,12 +22,11 @@ from dpopt import majority
 from dpopt.majority.voters import fold
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
 from experiments import drawing, style
+from experiments.arrays import Floats
 from experiments.majority.voters import settings_within
 from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import observed, short, statement
-
-Floats = npt.NDArray[np.float64]
 
 # Probabilities held at once while sampling: of a block of draws for all voters.
 _BLOCK = 200_000

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
@@ -16,11 +15,11 @@ from scipy.optimize import brentq
 import dpopt
 from dpopt import Noise
 from experiments import drawing
+from experiments.arrays import Floats
 from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
 BEST, LAPLACE, GAUSSIAN = "best noise", "discrete Laplace", "discrete Gaussian"
-Vector = npt.NDArray[np.float64]
 Epsilon = Annotated[float, Ge(0.05), Le(10.0)]
 Sensitivity = Annotated[int, Ge(1), Le(20)]
 Delta = Annotated[float, Ge(0.0), Le(0.1)]
@@ -85,7 +84,7 @@ def laplace_error(sensitivity: int, epsilon: float, power: int) -> float:
 def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -> float:
     """Return the mean of abs(Z)^power for the least sigma whose exact delta is small enough."""
 
-    def pmf(sigma: float) -> tuple[Vector, Vector]:
+    def pmf(sigma: float) -> tuple[Floats, Floats]:
         reach = math.ceil(sigma * math.sqrt(-2 * math.log(delta * 1e-6))) + sensitivity
         x = np.arange(-reach, reach + 1)
         weights = np.exp(-((x / sigma) ** 2) / 2)

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
 from dpopt import ParameterError
 from dpopt.prob.batches import batch_distribution
+from experiments.arrays import Floats, Ints
 
-IntVector = npt.NDArray[np.int64]
-Vector = npt.NDArray[np.float64]
 _FAMILIES = {"gaussian": "N", "laplace": "L"}
 
 
@@ -50,17 +48,17 @@ class QuantisedGradient:
             )
 
     @property
-    def values(self) -> IntVector:
+    def values(self) -> Ints:
         """All values in ascending order, shape (256,)."""
         return np.arange(-127, 129)
 
     @property
-    def probabilities(self) -> Vector:
+    def probabilities(self) -> Floats:
         """The probability of each value, shape (256,)."""
         masses = self._masses()
         return masses / masses.sum()
 
-    def _masses(self) -> Vector:
+    def _masses(self) -> Floats:
         edges = np.arange(-128, 129) / 256
         with np.errstate(over="ignore"):
             scaled = (edges - self.mean) / self.deviation
@@ -72,14 +70,14 @@ class QuantisedGradient:
             self._below(right) - self._below(left),
         )
 
-    def _below(self, scaled: Vector) -> Vector:
+    def _below(self, scaled: Floats) -> Floats:
         """Return the probability below the mean plus ``scaled`` standard deviations."""
         if self.family == "gaussian":
             return np.asarray(ndtr(scaled))
         tail = 0.5 * np.exp(-math.sqrt(2.0) * np.abs(scaled))
         return np.where(scaled <= 0, tail, 1.0 - tail)
 
-    def sample(self, size: int, rng: np.random.Generator) -> IntVector:
+    def sample(self, size: int, rng: np.random.Generator) -> Ints:
         """Return independent values, shape (size,); for experiments, not private."""
         return rng.choice(self.values, size=size, p=self.probabilities)
 
@@ -96,7 +94,7 @@ class Gradients:
     label: str
     members: tuple[QuantisedGradient, ...]
 
-    def sample(self, composition: Sequence[int], rng: np.random.Generator) -> IntVector:
+    def sample(self, composition: Sequence[int], rng: np.random.Generator) -> Ints:
         """Return x ~ pi with ``composition[j]`` records from the j-th member, shape (n,)."""
         counted = zip(self.members, composition, strict=True)
         return np.concatenate([member.sample(count, rng) for member, count in counted])
@@ -118,7 +116,7 @@ def _label(member: QuantisedGradient) -> str:
 
 
 def drawn_counts(
-    values: IntVector,
+    values: Ints,
     drawn: int,
     draws: int,
     rng: np.random.Generator,
@@ -126,7 +124,7 @@ def drawn_counts(
     lowest: int = -127,
     highest: int = 128,
     rounded: bool = True,
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Return how often each output is drawn from a database and its two published neighbours.
 
     A record of the least value is moved to ``highest``, or one of the largest to ``lowest``.
@@ -144,7 +142,7 @@ def drawn_counts(
     return counts
 
 
-def monte_carlo_delta(counts: npt.NDArray[np.int64], epsilon: float, draws: int) -> float:
+def monte_carlo_delta(counts: Ints, epsilon: float, draws: int) -> float:
     """Return the published kind of estimate of delta(x), which is biased upwards.
 
     It is the largest hockey-stick between the frequencies of `drawn_counts`. A hockey-stick is
@@ -157,7 +155,7 @@ def monte_carlo_delta(counts: npt.NDArray[np.int64], epsilon: float, draws: int)
     return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
 
 
-def moved(values: IntVector, replaced: int, replacement: int) -> IntVector:
+def moved(values: Ints, replaced: int, replacement: int) -> Ints:
     """Return the database with the first record of a value replaced."""
     other = values.copy()
     other[int(np.argmax(other == replaced))] = replacement

@@ -32,15 +32,14 @@ from dpopt.prob.histograms import (
 )
 from dpopt.smoothed.mechanisms import AnonymousMechanism
 from dpopt.smoothed.sgd import SgdProfile
+from experiments.arrays import Floats, Ints
 from experiments.smoothed.gradients import moved
 
-Array = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Above every optimal value: an active bound at 1 could take part of the constraints' duals.
 ABOVE = 2.0
 
 
-def best_test_problem(p: Array, q: Array, epsilon: float) -> Problem:
+def best_test_problem(p: Floats, q: Floats, epsilon: float) -> Problem:
     """Return max over tests phi in [0, 1]^outputs of sum_a phi(a) (p(a) - e^epsilon q(a)).
 
     The hockey-stick divergence d(p, q) as the adversary sees it; phi is the variable "test".
@@ -51,7 +50,7 @@ def best_test_problem(p: Array, q: Array, epsilon: float) -> Problem:
     return problem
 
 
-def sticks_problem(name: str, gains: Array, owner: IntArray) -> Problem:
+def sticks_problem(name: str, gains: Floats, owner: Ints) -> Problem:
     """Return the program that finds, for several groups of sides, the largest hockey-stick of each.
 
     min (1/N) sum_x d_x subject to d_x >= sum_a s_k(a) for each side k of group x (rows "sides"),
@@ -77,7 +76,7 @@ def sticks_problem(name: str, gains: Array, owner: IntArray) -> Problem:
     return problem
 
 
-def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: IntArray) -> Problem:
+def profile_problem(mechanism: AnonymousMechanism, epsilon: float, databases: Ints) -> Problem:
     """Return the program whose "delta" is delta(x) of each database; see `sticks_problem`."""
     # sides: (neighbour, direction) of every database, one after the other; owner: which.
     around = [neighbours(row) for row in databases]
@@ -100,7 +99,7 @@ def step_problem(asked: SgdProfile) -> Problem:
     outputs = (reach if asked.rounded else reach * asked.drawn) + 1
     first = asked.lowest if asked.rounded else asked.lowest * asked.drawn
 
-    def pmf(values: IntArray) -> Array:
+    def pmf(values: Ints) -> Floats:
         return batch_distribution(values, asked.drawn, rounded=asked.rounded).over(first, outputs)
 
     own = pmf(asked.values)
@@ -116,7 +115,7 @@ def step_problem(asked: SgdProfile) -> Problem:
     return sticks_problem("one step of SGD", np.array(gains), owner)
 
 
-def gains_of(p: Array, q: Array, epsilon: float) -> Array:
+def gains_of(p: Floats, q: Floats, epsilon: float) -> Floats:
     """Return max(-1, p - e^epsilon q)."""
     return np.maximum(-1.0, p - math.exp(epsilon) * q)
 
@@ -133,10 +132,10 @@ class SmoothedInstance:
         databases: probability of each database under each composition, shape (C, N).
     """
 
-    pairs: IntArray
-    gains: Array
-    compositions: IntArray
-    databases: Array
+    pairs: Ints
+    gains: Floats
+    compositions: Ints
+    databases: Floats
 
 
 def smoothed_instance(
@@ -223,9 +222,9 @@ class SmoothedAdversary:
 
     instance: SmoothedInstance
     solution: Solution
-    weights: Array
-    sides: Array
-    tests: Array
+    weights: Floats
+    sides: Floats
+    tests: Floats
 
 
 def solve_smoothed(
@@ -253,7 +252,7 @@ def _ends(instance: SmoothedInstance) -> sp.csr_array:
     return sp.csr_array(entries, shape=(databases.size, instance.databases.shape[1]))
 
 
-def database_pmfs(vertices: Array, compositions: IntArray, table: IntArray) -> Array:
+def database_pmfs(vertices: Floats, compositions: Ints, table: Ints) -> Floats:
     """Return Pr[database | composition]: products of pmfs of one record, by convolution."""
     n, m = int(table[0].sum()), table.shape[1]
     # The distribution of a database is an array over the counts of all categories but the last.

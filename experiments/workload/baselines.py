@@ -13,11 +13,11 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from dpopt.local.decoder import category_variances
 from dpopt.local.subsets import best_subset
+from experiments.arrays import Floats
 
 
 def least_of(variances: Mapping[str, float]) -> str:
@@ -34,23 +34,18 @@ Epsilon = Annotated[float, Ge(0.01), Le(12.0)]
 Queries = Literal["histogram", "prefix", "range", "marginals"]
 
 
-Matrix = npt.NDArray[np.float64]
-"""Two-dimensional, of floats."""
-Vector = npt.NDArray[np.float64]
-"""One-dimensional, of floats."""
-
 # Outputs up to which a mechanism is written out.
 _MOST_OUTPUTS = 20_000
 _STEPS = 2_000
 
 
-def randomised_response(categories: int, epsilon: float) -> Matrix:
+def randomised_response(categories: int, epsilon: float) -> Floats:
     """Return k-ary randomised response (Kairouz, Bonawitz, Ramage 2016), shape (n, n)."""
     rows = np.ones((categories, categories)) + math.expm1(epsilon) * np.eye(categories)
     return rows / rows.sum(axis=0)
 
 
-def hadamard_response(categories: int, epsilon: float) -> Matrix:
+def hadamard_response(categories: int, epsilon: float) -> Floats:
     """Return Hadamard response for any privacy (Acharya, Sun, Zhang 2019), shape (outputs, n).
 
     Outputs are B blocks of b, powers of 2: B is at most e^epsilon, and b above n / B. A category
@@ -67,7 +62,7 @@ def hadamard_response(categories: int, epsilon: float) -> Matrix:
     return rows / rows.sum(axis=0)
 
 
-def subset_selection(categories: int, epsilon: float, size: int) -> Matrix:
+def subset_selection(categories: int, epsilon: float, size: int) -> Floats:
     """Return subset selection (Ye, Barg 2018): sets of a size, those with one's category likelier.
 
     Shape (outputs, n).
@@ -78,7 +73,7 @@ def subset_selection(categories: int, epsilon: float, size: int) -> Matrix:
     return rows / rows.sum(axis=0)
 
 
-def hierarchical(categories: int, epsilon: float, branching: int = 2) -> Matrix:
+def hierarchical(categories: int, epsilon: float, branching: int = 2) -> Floats:
     """Return a hierarchy of intervals, one level drawn for each person, shape (outputs, n).
 
     On the level of intervals of branching^j categories a person answers by randomised response; the
@@ -95,7 +90,7 @@ def hierarchical(categories: int, epsilon: float, branching: int = 2) -> Matrix:
     return np.concatenate(levels) / len(levels)
 
 
-def unary_variances(epsilon: float, gram: Matrix) -> Vector:
+def unary_variances(epsilon: float, gram: Floats) -> Floats:
     """Return the variance of optimised unary encoding (Wang, Blocki, Li, Jha 2017) by category.
 
     A bit for each category: one's own is 1 with probability 1/2, each other one with q =
@@ -106,11 +101,11 @@ def unary_variances(epsilon: float, gram: Matrix) -> Vector:
     return (q * (1 - q) * (squares.sum() - squares) + squares / 4) / (0.5 - q) ** 2
 
 
-def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> dict[str, float]:
+def variances(categories: int, epsilon: float, gram: Floats, prior: Floats) -> dict[str, float]:
     """Return each mechanism's variance per person, by name, for G = W'W and prior p."""
     uniform = np.full(categories, 1 / categories)
 
-    def written(rows: Matrix) -> float:
+    def written(rows: Floats) -> float:
         return float(prior @ category_variances(rows, gram, prior))
 
     found = {
@@ -131,8 +126,8 @@ def variances(categories: int, epsilon: float, gram: Matrix, prior: Vector) -> d
 
 
 def projected_gradient(
-    gram: Matrix, epsilon: float, prior: Vector, rng: np.random.Generator, *, steps: int = _STEPS
-) -> Matrix:
+    gram: Floats, epsilon: float, prior: Floats, rng: np.random.Generator, *, steps: int = _STEPS
+) -> Floats:
     """Return a local optimum as McKenna, Maity, Mazumdar and Miklau (VLDB 2020) find it.
 
     A kernel of 4 n rows is moved against the gradient of F, and brought back to z_o <= Q[o, u] <=
@@ -165,7 +160,7 @@ def projected_gradient(
     return rows
 
 
-def _descent(rows: Matrix, gram: Matrix, prior: Vector) -> tuple[float, Matrix]:
+def _descent(rows: Floats, gram: Floats, prior: Floats) -> tuple[float, Floats]:
     """Return F and its derivative by each entry of Q."""
     d = rows @ prior
     m = rows.T @ (rows / d[:, None])
@@ -176,7 +171,7 @@ def _descent(rows: Matrix, gram: Matrix, prior: Vector) -> tuple[float, Matrix]:
     return float(np.sum(inverse * gram)), -2 * half / d[:, None] + np.outer(square / d**2, prior)
 
 
-def _projected(rows: Matrix, z: Vector, ratio: float) -> tuple[Matrix, Matrix]:
+def _projected(rows: Floats, z: Floats, ratio: float) -> tuple[Floats, Floats]:
     """Return the nearest columns between z and ratio z that sum to 1; and -1, 0, 1 as at limits."""
     low, high = z[:, None], ratio * z[:, None]
     under, over = (low - rows).min(axis=0), (high - rows).max(axis=0)
@@ -188,7 +183,7 @@ def _projected(rows: Matrix, z: Vector, ratio: float) -> tuple[Matrix, Matrix]:
     return found / found.sum(axis=0), np.where(found <= low, -1, np.where(found >= high, 1, 0))
 
 
-def _through(slope: Matrix, inside: Matrix) -> tuple[Vector, Vector]:
+def _through(slope: Floats, inside: Floats) -> tuple[Floats, Floats]:
     """Return the derivatives of F by the lower and by the upper limits of the projection."""
     free = inside == 0
     mean = np.where(free, slope, 0.0).sum(axis=0) / np.maximum(free.sum(axis=0), 1)

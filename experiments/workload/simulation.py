@@ -6,19 +6,17 @@ import math
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
 
 import dpopt
 from dpopt import Workload
 from experiments import drawing, style
+from experiments.arrays import Ints
 from experiments.parameters import Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.smoothed.elections import units
 from experiments.workload.baselines import Categories, Epsilon, Queries
-
-Counts = npt.NDArray[np.int64]
 
 ELECTION, MADE = "election", "Zipf distribution"
 DATA = (ELECTION, MADE)
@@ -110,7 +108,7 @@ def run(config: Config) -> Outcome:
     )
 
 
-def _histogram(pmf: np.ndarray, people: int) -> Counts:
+def _histogram(pmf: np.ndarray, people: int) -> Ints:
     """Round a pmf to integer counts of ``people``, by the largest remainders."""
     found = np.floor(people * pmf).astype(np.int64)
     remainders = people * pmf - found
@@ -119,7 +117,7 @@ def _histogram(pmf: np.ndarray, people: int) -> Counts:
 
 
 def _squares(
-    found: dpopt.Design, histogram: Counts, runs: int, rng: np.random.Generator
+    found: dpopt.Design, histogram: Ints, runs: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the squared error of all answers in each run, shape (runs,).
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
-import numpy.typing as npt
 
 import dpopt
 from dpopt import NotPrivateError, ParameterError, majority
 from dpopt.majority.voters import signed
 from dpopt.privacy import Guarantee, general_composition
+from experiments.arrays import Floats, Ints
 from experiments.majority import baselines
 from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities, label_sigma
 from experiments.majority.pate.published import allowed_difference, printed
@@ -20,9 +20,6 @@ from experiments.majority.pate.rates import KINDS, accuracies
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.registry import Cell, Table
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
 
 METHODS = {
     "gnmax": "GNMax on plain teachers, noise by the Renyi bound as in the paper",
@@ -54,7 +51,7 @@ class Aggregator:
     method: str
     private_teachers: bool
     chances: Floats
-    simulate: Callable[[Bits, np.random.Generator], Labels]
+    simulate: Callable[[Bits, np.random.Generator], Ints]
     sigma: float | None = None
     slack: float | None = None
 
@@ -103,7 +100,7 @@ def draw_accuracies(
     aggregator: Aggregator,
     run: Run,
     labels: Bits,
-    chosen: npt.NDArray[np.int64],
+    chosen: Ints,
     rng: np.random.Generator,
 ) -> Floats:
     """Return the accuracy of each draw of queries."""
@@ -124,7 +121,7 @@ def draw_spread(correct: Floats, queries: int) -> float:
 
 
 def _gnmax(method: str, teachers: int, sigma: float) -> Aggregator:
-    def simulate(votes: Bits, rng: np.random.Generator) -> Labels:
+    def simulate(votes: Bits, rng: np.random.Generator) -> Ints:
         ones = votes.sum(axis=1, dtype=np.int64)
         counts = np.stack([teachers - ones, ones], axis=-1)
         return np.argmax(counts + sigma * rng.standard_normal(counts.shape), axis=-1)
@@ -136,7 +133,7 @@ def _darrm(method: str, design: dpopt.Design) -> Aggregator:
     if design.certificate is None:
         raise NotPrivateError(f"no proof for {method} at {design.setting.allowance}.")
 
-    def simulate(votes: Bits, rng: np.random.Generator) -> Labels:
+    def simulate(votes: Bits, rng: np.random.Generator) -> Ints:
         return np.asarray(design.simulate(votes, rng))
 
     slack = float(design.certificate.slack)
@@ -146,7 +143,7 @@ def _darrm(method: str, design: dpopt.Design) -> Aggregator:
 def _whole(method: str, teachers: int) -> Aggregator:
     ones = np.arange(teachers + 1)
 
-    def simulate(votes: Bits, rng: np.random.Generator) -> Labels:
+    def simulate(votes: Bits, rng: np.random.Generator) -> Ints:
         del rng
         return (2 * votes.sum(axis=1, dtype=np.int64) > teachers).astype(np.int64)
 
@@ -197,7 +194,7 @@ def drawn_records(
 def _over_runs(
     votes: Votes,
     way: Aggregator,
-    chosen: npt.NDArray[np.int64],
+    chosen: Ints,
     rng: np.random.Generator,
     paper: tuple[float, float] | None,
 ) -> dict[str, Cell]:
