@@ -23,7 +23,7 @@ _NARROW, _ROOM = 4.0, 0.5
 
 def line(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return keywords of a curve with markers, in the look of a role."""
-    return style.role(role).line | changes
+    return style.ROLES[role].line | changes
 
 
 def beside(role: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -118,11 +118,6 @@ _LEAST = 1.2
 _CURRENT: ContextVar[Style | None] = ContextVar("style", default=None)
 
 
-def role(name: str) -> Role:
-    """Return a role by its name."""
-    return ROLES[name]
-
-
 def series(count: int) -> list[Any]:
     """Return ``count`` colours from dark to light, for curves that differ in one parameter only."""
     low, high = _SPREAD

@@ -86,18 +86,6 @@ class Benchmark:
     limits: Limits = field(default_factory=Limits)
 
 
-_SUITES = (
-    "accounting",
-    "kernels",
-    "modelling",
-    "release",
-    "samplers",
-    "symmetry",
-    "verify",
-    "votes",
-)
-
-
 @cache
 def _texts() -> dict[str, dict[str, str]]:
     return tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
@@ -115,5 +103,6 @@ def benchmark(
 
 def benchmarks() -> dict[str, Benchmark]:
     """Return every benchmark by name, in the order of the report: suite after suite."""
-    suites = (import_module(f"experiments.benchmarks.suite_{name}") for name in _SUITES)
+    names = sorted(path.stem for path in Path(__file__).parent.glob("suite_*.py"))
+    suites = (import_module(f"experiments.benchmarks.{name}") for name in names)
     return {benchmark.name: benchmark for suite in suites for benchmark in suite.BENCHMARKS}

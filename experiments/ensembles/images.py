@@ -20,8 +20,9 @@ import dpopt
 from dpopt import majority, plurality
 from dpopt.privacy import Guarantee
 from experiments import drawing
+from experiments.arrays import Floats
 from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, places, room
-from experiments.ensembles.pmfs import Floats, gnmax_noise, pure_share
+from experiments.ensembles.pmfs import gnmax_noise, pure_share
 from experiments.majority import baselines, noisy_max
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import Rising, Some, configuration

@@ -18,11 +18,10 @@ from matplotlib.figure import Figure
 import dpopt
 from dpopt.privacy import Guarantee
 from experiments import drawing
+from experiments.arrays import Floats, Ints
 from experiments.data.groups import NAME
 from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, places, room
 from experiments.ensembles.pmfs import (
-    Floats,
-    Ints,
     Rules,
     gaussian_wins,
     gnmax_noise,

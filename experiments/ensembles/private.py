@@ -23,9 +23,10 @@ from dpopt.multiclass.rules import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing
+from experiments.arrays import Floats, Ints
 from experiments.data.groups import NAME
 from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, room
-from experiments.ensembles.pmfs import Floats, Ints, Rules, response, rules_of, variables_of
+from experiments.ensembles.pmfs import Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
 from experiments.parameters import Count, Rising, Seed, Some, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track

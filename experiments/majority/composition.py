@@ -268,7 +268,7 @@ def plot(outcome: Outcome) -> Figure:
         sharey=True,
     )
     simple = {"linestyle": "--", "linewidth": 0.6}
-    limit = style.role("limit")
+    limit = style.ROLES["limit"]
     for axes, name in zip(panels, names, strict=True):
         for m, colour in zip(allowances, style.series(len(allowances)), strict=True):
             part = curves.select(data=name, m=m)
@@ -276,7 +276,7 @@ def plot(outcome: Outcome) -> Figure:
             axes.plot(x, part.column("simple"), color=colour, **simple)
             label = f"general composition, $m$ = {m}"
             axes.plot(x, part.column("general"), color=colour, label=label)
-        noise = style.role("noise").colour
+        noise = style.ROLES["noise"].colour
         axes.plot([], [], color=noise, label="simple composition", **simple)
         rows = totals.select(data=name).records
         shown = [row for row in rows if row["printed_epsilon"] is not None]

@@ -68,7 +68,7 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-    return {name: (CURVES[name][0], style.role(CURVES[name][1]).line) for name in names}
+    return {name: (CURVES[name][0], style.ROLES[CURVES[name][1]].line) for name in names}
 
 
 def draw_shapes(
@@ -99,7 +99,7 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
             part.column("target"),
             part.column("sampled_error"),
             yerr=part.column("spread"),
-            **style.role(role).line,
+            **style.ROLES[role].line,
             **drawing.nested(place, len(curves)),
             label=label,
             elinewidth=0.8,
@@ -123,7 +123,7 @@ def draw_groups(
         spots = np.arange(len(pmfs)) + (place - middle) * 0.8 / len(looks)
         axes.plot(spots, values, **{**look, "linestyle": ""}, label=label)
     for spot in range(1, len(pmfs)):
-        axes.axvline(spot - 0.5, color=style.role("noise").colour, linewidth=0.4)
+        axes.axvline(spot - 0.5, color=style.ROLES["noise"].colour, linewidth=0.4)
     axes.set_xticks(range(len(pmfs)), [pmf_words(pmf).replace(", one", ",\none") for pmf in pmfs])
     axes.set_xlim(-0.5, len(pmfs) - 0.5)
     axes.grid(visible=False, axis="x")

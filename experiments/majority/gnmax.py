@@ -344,7 +344,7 @@ def plot(outcome: Outcome) -> Figure:
             ("analytic_sigma", "enough for the noisy counts, exactly", "variant"),
             ("label_sigma", "enough for the label, exactly", "optimum"),
         ):
-            look = style.role(role)
+            look = style.ROLES[role]
             axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
         axes.set(yscale="log", title="\n".join(lines))
     squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]

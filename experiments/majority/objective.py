@@ -61,10 +61,6 @@ class Config:
     repeats: Annotated[int, Ge(2)] = 5
     seed: Seed = 1
 
-    def settings(self, voters: int) -> list[dpopt.Majority]:
-        """Return the settings of one K."""
-        return settings_within(voters, self.epsilon, self.allowance, self.voter_delta)
-
 
 @experiment(
     "majority-objective",
@@ -89,7 +85,7 @@ def run(config: Config) -> Outcome:
         limit = grid_limit(k, config.points)
         weights += _weight_records(k, exact, limit, whole)
         scales.append(_scale_record(k, config, exact, limit, five))
-        for setting in config.settings(k):
+        for setting in settings_within(k, config.epsilon, config.allowance, config.voter_delta):
             losses += _loss_records(setting, exact, five, config.seed)
     tables = {"weights": Table.of(weights), "scale": Table.of(scales), "losses": Table.of(losses)}
     return Outcome(tables, tuple(_comparisons(tables)))

@@ -241,17 +241,17 @@ def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     looks: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, first, later in ((_OURS, "optimum", "variant"), (_PAPER, "paper", "paper")):
         for place, curve in enumerate(c for c in curves if c.startswith(kind)):
-            look = style.role(first if place == 0 else later).line
+            look = style.ROLES[first if place == 0 else later].line
             if place > 0:
                 look |= {"linestyle": "--", "markerfacecolor": "white"}
                 look["marker"] = _MARKERS[place] or look["marker"]
             looks[curve] = (f"{curve.replace(kind, kind.replace(',', ' for'))}", look)
     looks[WORST] = (
         "ours, least worst case",
-        style.role("variant").line | {"marker": "*", "linestyle": "-"},
+        style.ROLES["variant"].line | {"marker": "*", "linestyle": "-"},
     )
-    looks[SUBSAMPLING] = (SUBSAMPLING, style.role("baseline").line)
-    looks[RESPONSE] = (RESPONSE, style.role("noise").line)
+    looks[SUBSAMPLING] = (SUBSAMPLING, style.ROLES["baseline"].line)
+    looks[RESPONSE] = (RESPONSE, style.ROLES["noise"].line)
     return {curve: looks[curve] for curve in curves}
 
 

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 
 import dpopt
 from dpopt import Noise
+from dpopt.noise.many import gaussian
 from experiments import drawing
 from experiments.arrays import Floats
 from experiments.parameters import Several, configuration
@@ -86,9 +87,8 @@ def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -
 
     def pmf(sigma: float) -> tuple[Floats, Floats]:
         reach = math.ceil(sigma * math.sqrt(-2 * math.log(delta * 1e-6))) + sensitivity
-        x = np.arange(-reach, reach + 1)
-        weights = np.exp(-((x / sigma) ** 2) / 2)
-        return x.astype(float), weights / weights.sum()
+        half = gaussian(reach, sigma)
+        return np.arange(-reach, reach + 1.0), np.append(half[:0:-1], half)
 
     def excess(log_sigma: float) -> float:
         _, p = pmf(math.exp(log_sigma))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +16,7 @@ from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategorie
 from experiments.data.generate import generate_avazu
 from experiments.data.groups import UserGroup
 from experiments.parameters import Count, Seed, Several, configuration
-from experiments.public_prior.common import Epsilon, distances, draw_points, scratch
+from experiments.public_prior.common import Epsilon, distances, draw_points
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers
 
@@ -123,8 +125,8 @@ def _other(config: Config, clicks: Clicks) -> str | None:
 def _clicks(config: Config) -> Clicks:
     if config.path is not None:
         return load_clicks(config.path, config.user)
-    with scratch() as folder:
-        path = generate_avazu(folder / "train.csv", config.rows, config.seed)
+    with TemporaryDirectory(prefix="dpopt-") as folder:
+        path = generate_avazu(Path(folder, "train.csv"), config.rows, config.seed)
         return load_clicks(path, config.user)
 
 
@@ -229,7 +231,7 @@ def _draw(axes: Axes, table: Table) -> None:
         shown = [max(value, floor) for value in table.column(method)]
         draw_points(axes, method, shown, places)
     if min(values) <= 0:
-        axes.axvline(floor, color=style.role("limit").colour, linestyle=":", linewidth=0.8)
+        axes.axvline(floor, color=style.ROLES["limit"].colour, linestyle=":", linewidth=0.8)
         axes.text(floor, -0.75, " 0", va="center", fontsize="small")
     axes.set_xscale("log")
     axes.set_xlim(floor / 1.6 if min(values) <= 0 else floor, 3 * max(*values, floor))
@@ -252,4 +254,4 @@ def _name_rows(panels: list[Axes], names: list[tuple[str, str]]) -> None:
     for axes in panels:
         axes.grid(visible=False, axis="y", which="both")
         for end in ends:
-            axes.axhline(end, color=style.role("noise").colour, linewidth=0.4)
+            axes.axhline(end, color=style.ROLES["noise"].colour, linewidth=0.4)

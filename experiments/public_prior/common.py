@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import numpy as np
@@ -89,13 +86,6 @@ def sampling_pmfs(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: flo
     return dpopt.design(dpopt.PublicPrior(prior, epsilon)).apply(pmfs)
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """Yield a folder for generated data that is removed afterwards."""
-    with TemporaryDirectory(prefix="dpopt-") as name:
-        yield Path(name)
-
-
 def draw_points(
     axes: Axes, method: str, x: Sequence[float], y: Sequence[float], *, joined: bool = False
 ) -> None:
@@ -104,7 +94,7 @@ def draw_points(
     A line that lies under another one is the wider, as its markers are.
     """
     known = METHODS[method]
-    look = style.role(known.role).line
+    look = style.ROLES[known.role].line
     if not joined:
         look["linestyle"] = "none"
     elif known.size > 5:
@@ -128,7 +118,7 @@ def draw_bars(axes: Axes, names: Sequence[str], heights: Mapping[str, Sequence[f
     for place, (method, values) in enumerate(heights.items()):
         known = METHODS[method]
         at = [k + width * (place - (len(heights) - 1) / 2) for k in range(len(names))]
-        look = style.role(known.role).bar
+        look = style.ROLES[known.role].bar
         axes.bar(at, values, width=0.92 * width, label=known.label, **look)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.5, max(1, len(names)) - 0.5)
@@ -137,7 +127,7 @@ def draw_bars(axes: Axes, names: Sequence[str], heights: Mapping[str, Sequence[f
 
 def draw_levels(axes: Axes, levels: Sequence[float]) -> None:
     """Draw the least worst case over each group of bars."""
-    look = style.role("limit").line | {"linestyle": "-", "marker": "none", "linewidth": 1.2}
+    look = style.ROLES["limit"].line | {"linestyle": "-", "marker": "none", "linewidth": 1.2}
     for place, level in enumerate(levels):
         ends = [place - 0.44, place + 0.44]
         axes.plot(ends, [level, level], **look, label=LEAST if place == 0 else "_other")

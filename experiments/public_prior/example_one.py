@@ -115,7 +115,7 @@ def plot(outcome: Outcome) -> Figure:
     across, up = "user's click rate on site A", r"total variation, $\mathrm{TV}(p, pK)$"
     figure, (axes,) = drawing.panels(1, 1, across, up, height=0.5)
     for name, (label, kind, _) in _PRIORS.items():
-        look = style.role(kind).line
+        look = style.ROLES[kind].line
         curve = outcome.tables["curves"].select(prior=name)
         shown = look | {"marker": "none"}
         axes.plot(curve.column("rate"), curve.column("tv"), **shown, label=label)
@@ -124,7 +124,7 @@ def plot(outcome: Outcome) -> Figure:
         what = f"the user, {label}"
         axes.plot(part.column("rate"), part.column("realised"), **user, clip_on=False, label=what)
     for place, worst in enumerate(outcome.tables["numbers"].column("worst_case")):
-        bound = style.role("limit").line | {"marker": "none", "linewidth": 0.8}
+        bound = style.ROLES["limit"].line | {"marker": "none", "linewidth": 0.8}
         axes.axhline(worst, **bound, label=r"$\Gamma_{\mathrm{TV}}$" if not place else "_other")
     top = max(outcome.tables["numbers"].column("worst_case"))
     axes.set_xlim(-0.02, 1.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 from annotated_types import Ge
@@ -13,7 +14,7 @@ from experiments.data.generate import generate_movielens
 from experiments.data.groups import UserGroup
 from experiments.data.movielens import AGES, GENRES, NAMES, USERS, load_movielens, release_of
 from experiments.parameters import Count, Seed, Several, Some, configuration
-from experiments.public_prior.common import Epsilon, drawn, measured, of_bound, scratch
+from experiments.public_prior.common import Epsilon, drawn, measured, of_bound
 from experiments.registry import Comparison, Outcome, Table, experiment
 from experiments.verdicts import not_comparable, observed, rounds_to
 
@@ -110,7 +111,7 @@ def _other(config: Config, users: int) -> str | None:
 def _every_group(config: Config) -> tuple[UserGroup, ...]:
     if config.path is not None:
         return load_movielens(config.path)
-    with scratch() as folder:
+    with TemporaryDirectory(prefix="dpopt-") as folder:
         generate_movielens(folder, config.users, config.movies, config.seed)
         return load_movielens(folder)
 

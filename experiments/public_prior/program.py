@@ -394,7 +394,7 @@ def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # 
             linestyle="none",
             markerfacecolor="none",
         )
-    limit = {"color": style.role("limit").colour, "linestyle": ":", "linewidth": 0.8}
+    limit = {"color": style.ROLES["limit"].colour, "linestyle": ":", "linewidth": 0.8}
     axes.axhline(_TOLERANCE, **limit, label="tolerance")
     axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
     axes.set(yscale="log", xlim=(-0.5, len(sizes) - 0.5))

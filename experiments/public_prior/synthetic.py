@@ -170,7 +170,7 @@ def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:
         part = table.select(method=method)
         first, values = part.column("first"), np.array(part.column(measure))
         error = np.array(part.column(f"{measure}_error"))
-        colour = style.role(METHODS[method].role).colour
+        colour = style.ROLES[METHODS[method].role].colour
         axes.fill_between(first, values - error, values + error, color=colour, alpha=0.15, lw=0)
         draw_points(axes, method, first, values.tolist(), joined=True)
         top = max(top, float((values + error).max()))

@@ -39,35 +39,21 @@ def subrr(records: int, categories: int, epsilon: float) -> Design:
     return made(setting, (round_up(k / (response + k - 1)),), float_bound=None)
 
 
-@dataclass(frozen=True)
-class LaplaceProjection:
-    """Add Laplace noise to the empirical pmf, project to the simplex, and sample a category.
+def noisy_pmfs(
+    setting: roo.RooSetting, counts: npt.ArrayLike, rng: np.random.Generator, draws: int = 1
+) -> npt.NDArray[np.float64]:
+    """Return noisy empirical pmfs projected to the simplex: NOT private; shape (draws, k).
 
-    There is no `release`: noise in floating point has gaps that depend on what it is added to, so
-    the guarantee of the noise on paper does not hold (Mironov 2012). On paper it is epsilon-DP,
-    since one record changes the empirical distribution by 2 / n in the 1-norm.
+    A category sampled from one is epsilon-DP on paper, since one record changes the empirical
+    distribution by 2 / n in the 1-norm and the noise has the scale 2 / (n epsilon). But noise in
+    floating point has gaps that depend on what it is added to (Mironov 2012).
 
-    Attributes:
-        setting: n, k and epsilon.
+    Their mean estimates the distribution of the released category, with a standard error of at most
+    1 / (2 sqrt(draws)) for each.
     """
-
-    setting: roo.RooSetting
-
-    @property
-    def scale(self) -> float:
-        """2 / (n epsilon): the scale of the noise on each empirical probability."""
-        return 2.0 / (self.setting.records * self.setting.epsilon)
-
-    def noisy_pmfs(
-        self, counts: npt.ArrayLike, rng: np.random.Generator, draws: int = 1
-    ) -> npt.NDArray[np.float64]:
-        """Return noisy pmfs projected to the simplex: NOT private.
-
-        Shape (draws, k). Their mean estimates the distribution of the released category, with a
-        standard error of at most 1 / (2 sqrt(draws)) for each.
-        """
-        pmf = self.setting.fitting(counts) / self.setting.records
-        return project_to_simplex(pmf + rng.laplace(scale=self.scale, size=(draws, pmf.size)))
+    pmf = setting.fitting(counts) / setting.records
+    scale = 2.0 / (setting.records * setting.epsilon)
+    return project_to_simplex(pmf + rng.laplace(scale=scale, size=(draws, pmf.size)))
 
 
 def project_to_simplex(v: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -164,12 +150,12 @@ def distances(sampler: Design, data: DataSets) -> np.ndarray:
 
 
 def estimated_distances(
-    noise: LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
+    setting: roo.RooSetting, data: DataSets, rng: np.random.Generator, draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return an estimate of the distance on each data set, and its standard error."""
     values, errors = [], []
     for row in data.counts:
-        pmfs = noise.noisy_pmfs(row, rng, draws)
+        pmfs = noisy_pmfs(setting, row, rng, draws)
         empirical = row / row.sum()
         gains = np.sign(pmfs.mean(axis=0) - empirical)
         each = (pmfs - empirical) @ gains / 2

@@ -25,9 +25,9 @@ _EXACT = "exact expectation, double precision"
 _OWN_P = "the paper does not print P; we chose one"
 
 _PMFS = {
-    "true": ("true distribution $P$", style.role("limit").bar | {"alpha": 0.45, "hatch": ""}),
-    "ds_roo": ("distribution of DS-ROO, exact rule", style.role("optimum").bar),
-    "roo": ("distribution of ROO", style.role("baseline-2").bar),
+    "true": ("true distribution $P$", style.ROLES["limit"].bar | {"alpha": 0.45, "hatch": ""}),
+    "ds_roo": ("distribution of DS-ROO, exact rule", style.ROLES["optimum"].bar),
+    "roo": ("distribution of ROO", style.ROLES["baseline-2"].bar),
 }
 _CURVES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al., bound", drawing.line("noise", linestyle="-")),
@@ -170,8 +170,8 @@ def plot(outcome: Outcome) -> Figure:
     table = outcome.tables["accuracy"]
     for name, (label, looks) in _CURVES.items():
         values = [value if value > 0 else math.nan for value in table.column(name)]
-        looks = looks if len(values) == 1 else looks | {"marker": None}
-        right.plot(table.column("epsilon"), values, label=label, **looks)
+        shown: dict[str, Any] = looks if len(values) == 1 else looks | {"marker": None}
+        right.plot(table.column("epsilon"), values, label=label, **shown)
     right.set(xscale="log", yscale="log")
     right.margins(0.04)
     right.set_xlabel(r"$\varepsilon$ (nats)")

@@ -184,7 +184,7 @@ def _draw_case(axes: Axes, part: Table, audits: Table) -> list[str]:
             broken.append(f"{label}: {audit['excess_factor']:.4f} $e^\\varepsilon$")
             ends = sorted({audit["first_minimum"], audit["second_minimum"]})
             values = dict(zip(curve.column("m"), curve.column("q"), strict=True))
-            cross = {"color": style.role("limit").colour, "zorder": 5, "linestyle": "none"}
+            cross = {"color": style.ROLES["limit"].colour, "zorder": 5, "linestyle": "none"}
             label = "smallest counts of a violating pair"
             axes.plot(ends, [values[m] for m in ends], marker="x", label=label, **cross)
     axes.margins(0.05)

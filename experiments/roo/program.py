@@ -173,7 +173,9 @@ def plot(outcome: Outcome) -> Figure:
     left.axhline(limit, label="tolerance", **drawing.beside("limit"))
     left.set(xscale="log", yscale="log")
     left.margins(0.08)
-    left.set_ylim(_LEAST / 5, 10 * max(limit, *(max(line.get_ydata()) for line in left.lines)))
+    left.set_ylim(
+        _LEAST / 5, 10 * max(limit, *(float(np.max(line.get_ydata())) for line in left.lines))
+    )
     left.set_xlabel("records $n$")
     left.set_ylabel("largest difference (probability)")
     left.set_title("recursion and program")

@@ -21,7 +21,6 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.roo.accuracy import lower_bound
 from experiments.roo.baselines import (
     DataSets,
-    LaplaceProjection,
     distances,
     estimated_distances,
     smooth_floor,
@@ -101,7 +100,7 @@ def _records(
     }
     if (smooth := smooth_floor(n, k, epsilon)) is not None:
         samplers["smooth-floor"] = smooth
-    rows = [_laplace(LaplaceProjection(roo.RooSetting(n, k, epsilon)), data, rng, draws)]
+    rows = [_laplace(roo.RooSetting(n, k, epsilon), data, rng, draws)]
     rows += [_measured(name, sampler, data) for name, sampler in samplers.items()]
     worst = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="worst-case"))
     bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="mean"))
@@ -143,11 +142,11 @@ def _measured(name: str, sampler: Design, data: DataSets) -> dict[str, Cell]:
 
 
 def _laplace(
-    noise: LaplaceProjection, data: DataSets, rng: np.random.Generator, draws: int
+    setting: roo.RooSetting, data: DataSets, rng: np.random.Generator, draws: int
 ) -> dict[str, Cell]:
     """Estimate the distances; the worst data set is chosen by other draws than measure it."""
-    chosen, _ = estimated_distances(noise, data, rng, draws)
-    found, errors = estimated_distances(noise, data, rng, draws)
+    chosen, _ = estimated_distances(setting, data, rng, draws)
+    found, errors = estimated_distances(setting, data, rng, draws)
     place = int(chosen.argmax())
     mean_error = math.sqrt(float(np.square(data.weights * errors).sum()))
     counts = str(tuple(data.counts[place].tolist()))

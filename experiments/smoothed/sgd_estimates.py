@@ -154,7 +154,7 @@ def _panel(axes: Axes, table: Table) -> None:
     axes.set(yscale="log", ylim=(bottom, 3.0 * float(np.nanmax(shown))))
     label = f"its {100 * table.column('confidence')[0]:g} % interval"
     feet = np.minimum(np.maximum(lower, bottom), upper)
-    colour = style.role("paper").colour
+    colour = style.ROLES["paper"].colour
     axes.vlines(n, feet, upper, color=colour, linewidth=2.5, alpha=0.5, label=label)
     axes.plot(n, most, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
     axes.plot(n, 1.0 / n, label="$1/n$, the target", **drawing.beside("limit"))

@@ -16,7 +16,7 @@ def two_panels() -> Figure:
     with style.context("neurips"):
         figure, grid = style.figure(1, 2)
         for axes, title in zip(grid[0], ("left", "right"), strict=True):
-            axes.plot([0, 1, 2], [1, 3, 2], **style.role("optimum").line, label="curve")
+            axes.plot([0, 1, 2], [1, 3, 2], **style.ROLES["optimum"].line, label="curve")
             axes.bar([0, 1], [0.5, 1.0], label="bars")
             axes.errorbar([0.5], [2.0], yerr=[0.2], label="spread")
             axes.axhline(1.5, label="bound")

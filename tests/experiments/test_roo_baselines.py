@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
 from dpopt import roo
-from experiments.roo.baselines import LaplaceProjection, project_to_simplex, subrr
+from experiments.roo.baselines import noisy_pmfs, project_to_simplex, subrr
 from tests.oracles import neighbours
 from tests.roo.brute import histograms
 
@@ -85,11 +85,11 @@ def test_projections_of_many_points_are_those_of_each() -> None:
 
 
 def test_two_categories_of_laplace_noise_have_a_distribution_in_closed_form() -> None:
-    sampler = LaplaceProjection(roo.RooSetting(20, 2, 0.3))
-    pmfs = sampler.noisy_pmfs([18, 2], np.random.default_rng(2), draws=200_000)
+    setting = roo.RooSetting(20, 2, 0.3)
+    pmfs = noisy_pmfs(setting, [18, 2], np.random.default_rng(2), draws=200_000)
     # The projection is 1/2 + (v_0 - v_1) / 2, clipped; the difference of two Laplace variables
     # has density (1 + |x| / b) exp(-|x| / b) / (4 b).
-    b = sampler.scale
+    b = 2 / (20 * 0.3)
     x = np.linspace(-60 * b, 60 * b, 2_000_001)
     density = (1 + np.abs(x) / b) * np.exp(-np.abs(x) / b) / (4 * b)
     expected = np.trapezoid(density * np.clip(0.5 + (0.8 + x) / 2, 0, 1), x)

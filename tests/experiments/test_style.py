@@ -36,7 +36,7 @@ def test_figures_are_as_wide_as_the_page(name: str, tmp_path: Path) -> None:
     with style_sheets.context(f"dpopt.styles.{name}"), mpl.rc_context({"pdf.compression": 0}):
         axes = dpopt.design(dpopt.Majority(5, 0.1, 3)).plot()
         (line, *_) = axes.get_lines()
-        assert to_hex(line.get_color()).upper() == style.role("optimum").colour
+        assert to_hex(line.get_color()).upper() == style.ROLES["optimum"].colour
         figure = axes.get_figure(root=True)
         assert figure is not None
         figure.savefig(path)
