@@ -163,16 +163,6 @@ def decades(low: float, high: float) -> tuple[float, float]:
     return 10.0**least, 10.0 ** max(most, least + 1)
 
 
-def tick_step(last: int) -> int:
-    """Return the least of 1, 2, 5, 10, 20, ... with at most eight ticks on 0..last, last >= 0."""
-    scale = 1
-    while True:
-        for digit in (1, 2, 5):
-            if last <= 7 * digit * scale:
-                return digit * scale
-        scale *= 10
-
-
 def nested(place: int, count: int) -> dict[str, Any]:
     """Return widths of line and marker for one of several curves, drawn one over the other.
 

@@ -65,7 +65,14 @@ def by_cvxpy(program: Written, solver: str, **options: Any) -> float:  # noqa: A
     limits: list[cp.Constraint] = [program.rows @ x <= program.right]
     if program.equal is not None:
         limits.append(program.equal @ x == program.sides)
-    problem = cp.Problem(cp.Minimize(program.cost @ x), limits)
+    return least(program.cost @ x, limits, solver, **options)
+
+
+def least(objective: Any, rules: list[Any], solver: str = "HIGHS", **options: Any) -> float:  # noqa: ANN401
+    """Return the minimum of a program of cvxpy."""
+    import cvxpy as cp
+
+    problem = cp.Problem(cp.Minimize(objective), rules)
     problem.solve(solver=solver, **options)
     if problem.status != cp.OPTIMAL:
         raise RuntimeError(f"cvxpy ended with status {problem.status}.")

@@ -125,9 +125,7 @@ def every_corner(voters: int) -> Answer:
     missed = (orders / orders.sum())[inputs.rows] * inputs.counts
     missed[inputs.starts[:-1]] = 0.0
     rules = [inputs.sums @ kernel == 1, matrix @ kernel <= 0]
-    problem = cp.Problem(cp.Minimize(missed @ kernel), rules)
-    problem.solve(solver="HIGHS")
-    return Answer(float(np.asarray(problem.value)))
+    return Answer(rivals.least(missed @ kernel, rules))
 
 
 Corner = tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]
@@ -184,9 +182,7 @@ def with_cvxpy(ballots: int) -> Answer:
         cp.sum(pmf, axis=1) == 1,
         pmf[ways[:, 0]] <= math.exp(_BALLOT) * pmf[ways[:, 1]],
     ]
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(losses, pmf)) / len(losses)), held)
-    problem.solve(solver="HIGHS")
-    return Answer(float(np.asarray(problem.value)))
+    return Answer(rivals.least(cp.sum(cp.multiply(losses, pmf)) / len(losses), held))
 
 
 def histograms(ballots: int) -> tuple[Floats, Ints]:

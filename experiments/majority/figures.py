@@ -86,8 +86,7 @@ def draw_shapes(
     axes.set_ylim(-0.06, 1.06)
     room = 0.04 * (last - first)
     axes.set_xlim(first - room, last + room)
-    step = drawing.tick_step(last - first)
-    axes.set_xticks(range(-(-first // step) * step, last + 1, step))
+    axes.locator_params(axis="x", nbins=8, steps=[1, 2, 5, 10], integer=True)
 
 
 def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:

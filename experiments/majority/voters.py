@@ -37,13 +37,8 @@ def under(prior: str) -> str:
 
 
 def _ends(values: Sequence[float]) -> str:
-    return ", ".join(decimal(value) for value in values)
-
-
-def decimal(value: float) -> str:
-    """Return a number without the zero before its point."""
-    text = f"{value:g}"
-    return text[1:] if text.startswith("0.") else text
+    """Return numbers without the zero before their point."""
+    return ", ".join(f"{value:g}".removeprefix("0") or "0" for value in values)
 
 
 def whole(value: float) -> float:

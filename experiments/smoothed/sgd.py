@@ -185,14 +185,7 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-def _normal(mean: float, deviation: float) -> QuantisedGradient:
-    return QuantisedGradient(mean, deviation)
-
-
-def _laplace(mean: float, deviation: float) -> QuantisedGradient:
-    return QuantisedGradient(mean, deviation, "laplace")
-
-
+_normal, _laplace = QuantisedGradient, partial(QuantisedGradient, family="laplace")
 _FIGURE_2 = gradients((_normal(0, 0.12), _normal(0.2, 0.12)))
 _FIGURE_5 = gradients(
     (_normal(0, 0.15), _normal(0.2, 0.15)),
