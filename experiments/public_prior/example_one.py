@@ -115,7 +115,7 @@ def plot(outcome: Outcome) -> Figure:
     across, up = "user's click rate on site A", r"total variation, $\mathrm{TV}(p, pK)$"
     figure, (axes,) = drawing.panels(1, 1, across, up, height=0.5)
     for name, (label, kind, _) in _PRIORS.items():
-        look = style.ROLES[kind].line
+        look: dict[str, Any] = style.ROLES[kind].line
         curve = outcome.tables["curves"].select(prior=name)
         shown = look | {"marker": "none"}
         axes.plot(curve.column("rate"), curve.column("tv"), **shown, label=label)

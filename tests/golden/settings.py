@@ -16,12 +16,14 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from flint import fmpz_poly
 
 import dpopt
 from dpopt import (
     majority,
     smoothed,
 )
+from dpopt.proofs.roots import product_text
 from experiments.majority import baselines
 
 Numbers = dict[str, Any]
@@ -196,10 +198,11 @@ def formula(setting: Callable[..., Any], *given: Any, **named: Any) -> Numbers:
     """The pieces of a closed form in r = e^epsilon, and the optimum at some r."""
     found = dpopt.closed_form(setting(*given, **named))
     at = {f"at {r}": str(found(Fraction(r))) for r in ("3/2", "2", "5", "100")}
-    return {
-        "pieces": [[p.value.numerator, p.value.denominator, p.status] for p in found.pieces],
-        **at,
-    }
+    pieces = [
+        [*(product_text(fmpz_poly(list(side))) for side in (p.value.over, p.value.under)), p.status]
+        for p in found.pieces
+    ]
+    return {"pieces": pieces, **at}
 
 
 SAMPLING = smoothed.SamplingHistogram

@@ -197,7 +197,7 @@ def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> N
             known.add(signed)
     assert listed == known
     assert sum(len(level.signed) for level in found.levels) == len(known)
-    assert found.count == total <= verify.corner_count(voters, classes)
+    assert total <= verify.corner_count(voters, classes)
 
 
 def test_rows_are_the_prices() -> None:
