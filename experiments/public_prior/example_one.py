@@ -115,12 +115,12 @@ def plot(outcome: Outcome) -> Figure:
     across, up = "user's click rate on site A", r"total variation, $\mathrm{TV}(p, pK)$"
     figure, (axes,) = drawing.panels(1, 1, across, up, height=0.5)
     for name, (label, kind, _) in _PRIORS.items():
-        look: dict[str, Any] = style.ROLES[kind].line
+        look = style.ROLES[kind].line
         curve = outcome.tables["curves"].select(prior=name)
-        shown = look | {"marker": "none"}
+        shown: dict[str, Any] = {**look, "marker": "none"}
         axes.plot(curve.column("rate"), curve.column("tv"), **shown, label=label)
         part = outcome.tables["numbers"].select(prior=name)
-        user = look | {"linestyle": "none"}
+        user: dict[str, Any] = {**look, "linestyle": "none"}
         what = f"the user, {label}"
         axes.plot(part.column("rate"), part.column("realised"), **user, clip_on=False, label=what)
     for place, worst in enumerate(outcome.tables["numbers"].column("worst_case")):
