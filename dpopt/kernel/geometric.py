@@ -377,7 +377,7 @@ def _best_among(line: Line, pmf: Matrix, options: Options) -> tuple[Matrix, Vect
     problem.add_rows("losses", sides, upper=0.0)
     problem.minimise({"worst": [1.0]})
     try:
-        solution = solve(problem, Highs(interior=True), tolerance=_MOST_GAP, relative_gap=1e-6)
+        solution = solve(problem, Highs(interior=1e-12), tolerance=_MOST_GAP, relative_gap=1e-6)
     except SolverError:
         return None
     answers = np.zeros((count, outputs))

@@ -142,7 +142,7 @@ def _corrected(
     change.add_rows("above", {"change": every, "largest": -one}, upper=0.0)
     change.add_rows("below", {"change": -every, "largest": -one}, upper=0.0)
     change.minimise({"largest": [1.0]})
-    solution = solve(change, Highs(interior=True), time_limit=_SECONDS)
+    solution = solve(change, Highs(interior=1e-12), time_limit=_SECONDS)
     return values + violation * (every @ solution["change"])
 
 

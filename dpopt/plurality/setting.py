@@ -244,7 +244,7 @@ class Plurality(ClassSetting):
         limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
         if self.objective == "worst-case" and problem.size > _MANY and backend == "highs":
             try:
-                return solve(problem, Highs(interior=True), **limits)
+                return solve(problem, Highs(interior=1e-12), **limits)
             except SolverError as error:
                 if error.status not in (Status.NUMERICAL, Status.STALLED, Status.ITERATION_LIMIT):
                     raise

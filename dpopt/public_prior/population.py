@@ -105,7 +105,7 @@ class Population(KeptPriorSetting):
         # Shortfall variables up to which the simplex method is as fast as interior points.
         large = np.count_nonzero(cast(Matrix, self.users)) > 2000
         if large and self.objective == "mean" and isinstance(backend, str) and backend == "highs":
-            backend = Highs(interior=True)
+            backend = Highs(interior=1e-12)
         return super().solved(backend, time_limit, stop_at_gap)
 
     def _proof_size(self, table: Table) -> int:

@@ -37,18 +37,21 @@ class Highs:
     """HiGHS: the simplex method; interior points first on grids and similar programs.
 
     Attributes:
-        interior: use interior points without crossover, for programs on which the simplex method
-            stalls. The duality gap is wider, and the solution states it.
+        interior: the relative gap at which interior points without crossover end, for programs on
+            which the simplex method stalls; 0 for the simplex method. The duality gap is wider, and
+            the solution states it.
     """
 
-    interior: bool = False
+    interior: float = 0.0
 
     # Shown in results; and ten times HiGHS's tolerances, as it drops matrix entries below 1e-12.
     name, tolerance = "highs", 10 * _FEASIBILITY
 
     def load(self, model: Model) -> HighsSession:
         """Load the model into a new HiGHS instance."""
-        return HighsSession(model, _INTERIOR if self.interior else _STRATEGIES)
+        first: dict[str, Option] = {"ipm_optimality_tolerance": self.interior}
+        central = (_NO_BASIS | first, *_INTERIOR)
+        return HighsSession(model, central if self.interior else _STRATEGIES)
 
 
 @cache
@@ -113,10 +116,9 @@ _STRATEGIES: tuple[dict[str, Option], ...] = (
     {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"},
     {"solver": "ipm", "presolve": "off", "run_crossover": "off", "ipm_optimality_tolerance": 1e-12},
 )
-# Interior points without crossover, with looser and looser tolerances.
+# Fallbacks of interior points without crossover, with looser and looser tolerances.
 _NO_BASIS: dict[str, Option] = {"solver": "ipm", "run_crossover": "off"}
 _INTERIOR: tuple[dict[str, Option], ...] = (
-    _NO_BASIS | {"ipm_optimality_tolerance": 1e-12},
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-10, "presolve": "off"},
     _NO_BASIS | {"ipm_optimality_tolerance": 1e-8},
 )
