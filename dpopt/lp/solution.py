@@ -68,7 +68,6 @@ class Limits:
     stop_at_gap: float
 
     def __post_init__(self) -> None:
-        _checks.real("tolerance", self.tolerance, 0.0, 1.0, open_lower=True)
         _checks.real("relative_gap", self.relative_gap, 0.0, math.inf, open_lower=True)
         if self.time_limit is not None:
             _checks.real("time_limit", self.time_limit, 0.0)

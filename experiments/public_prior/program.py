@@ -19,6 +19,7 @@ from dpopt.privacy import Certificate, exp_lower
 from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.parameters import Count, Seed, Several, configuration
+from experiments.public_prior.accuracy import least_divergences
 from experiments.public_prior.common import kl_divergence
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed, short
@@ -163,16 +164,6 @@ def _record(
     exact = prior.size <= _MOST_EXACT
     ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
-
-
-def least_divergences(prior: np.ndarray, epsilon: float) -> dict[str, float]:
-    """Return Gamma_f of theorem 1, (1 - x) f(0) + x f(1 / x), for three divergences.
-
-    x is the largest possible min_i K_ii, and (1 - x) / x = e^-epsilon (1 - q_min) / q_min.
-    """
-    least = float(prior.min())
-    odds = (1 - least) / least * math.exp(-epsilon)
-    return {"tv": odds / (1 + odds), "kl": math.log1p(odds), "chi-square": odds}
 
 
 def _divergences(

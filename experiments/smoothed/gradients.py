@@ -160,3 +160,23 @@ def moved(values: Ints, replaced: int, replacement: int) -> Ints:
     other = values.copy()
     other[int(np.argmax(other == replaced))] = replacement
     return other
+
+
+def of_two_neighbours(
+    values: np.ndarray, drawn: int, epsilons: Sequence[float], low: int = -127, high: int = 128
+) -> list[float]:
+    """Return the largest divergence of the two neighbours on which published estimates are based.
+
+    A record of the least value is at ``high``, or one of the largest value at ``low``.
+    """
+    raised, lowered = values.copy(), values.copy()
+    raised[values.argmin()], lowered[values.argmax()] = high, low
+    own, *others = (
+        batch_distribution(each, drawn, rounded=True).over(low, high - low + 1)
+        for each in (values, raised, lowered)
+    )
+    pairs = [pair for other in others for pair in ((own, other), (other, own))]
+    return [
+        max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
+        for epsilon in epsilons
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,7 +14,12 @@ from dpopt import smoothed
 from experiments import drawing
 from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
+from experiments.smoothed.gradients import (
+    QuantisedGradient,
+    drawn_counts,
+    monte_carlo_delta,
+    of_two_neighbours,
+)
 from experiments.verdicts import not_comparable, statement
 
 FORMULA = "formula"
@@ -110,26 +114,6 @@ def run(config: Config) -> Outcome:
         data="gradients sampled from distributions, or by a formula",
         generated=True,
     )
-
-
-def of_two_neighbours(
-    values: np.ndarray, drawn: int, epsilons: Sequence[float], low: int = -127, high: int = 128
-) -> list[float]:
-    """Return the largest divergence of the two neighbours on which published estimates are based.
-
-    A record of the least value is at ``high``, or one of the largest value at ``low``.
-    """
-    raised, lowered = values.copy(), values.copy()
-    raised[values.argmin()], lowered[values.argmax()] = high, low
-    own, *others = (
-        smoothed.batch_distribution(each, drawn, rounded=True).over(low, high - low + 1)
-        for each in (values, raised, lowered)
-    )
-    pairs = [pair for other in others for pair in ((own, other), (other, own))]
-    return [
-        max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
-        for epsilon in epsilons
-    ]
 
 
 def _comparisons(

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from dpopt._types import Matrix, Vector
 from dpopt.public_prior import diagonal_bounds, minimax_utility
-from experiments.public_prior.program import least_divergences
+from experiments.public_prior.accuracy import least_divergences
 from tests.public_prior.closed_forms import algorithm_one, leximin_diagonal, priors
 
 

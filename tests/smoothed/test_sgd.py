@@ -13,7 +13,7 @@ import scipy.stats
 
 from dpopt.prob.batches import batch_distribution, leave_one_out, subsets
 from dpopt.smoothed.sgd import sgd_profile
-from experiments.smoothed.sgd_bias import of_two_neighbours
+from experiments.smoothed.gradients import of_two_neighbours
 from tests.oracles import stick
 
 INDEX = np.arange(225)
