@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ _SPLITTER = 134217729.0  # 2^27 + 1: cuts a float of 53 bits into two halves (De
 _GRID_BITS = 10
 # ln 0!, ..., ln 15! are tabulated: from 16 on Stirling's series has all digits.
 _SMALL = 16
+# Entries computed at once, to bound temporary memory.
+_BLOCK = 4096
 
 
 def two_sum(a: Vector, b: Vector) -> Pair:
@@ -188,6 +190,16 @@ def log_factorial(values: IntVector) -> Pair:
     index = np.minimum(values, _SMALL - 1)
     tiny = np.asarray(values) < _SMALL
     return np.where(tiny, small[0][index], total[0]), np.where(tiny, small[1][index], total[1])
+
+
+@lru_cache(maxsize=2)
+def factorial_table(largest: int) -> Callable[[IntVector], Pair]:
+    """Return a table lookup equal to `log_factorial` on 0, ..., largest, 16 bytes an entry."""
+    high, low = np.empty(largest + 1), np.empty(largest + 1)
+    for start in range(0, largest + 1, _BLOCK):
+        block = slice(start, min(start + _BLOCK, largest + 1))
+        high[block], low[block] = log_factorial(np.arange(block.start, block.stop))
+    return lambda values: (high.take(values), low.take(values))
 
 
 def log_sum(logs: npt.NDArray[np.float64]) -> Any:  # noqa: ANN401

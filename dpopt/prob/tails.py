@@ -172,19 +172,20 @@ def log_hypergeometric(
     drawn: int | IntVector,
     counts: IntVector,
     log_factor: Vector | None = None,
+    factorials: Callable[[IntVector], logarithms.Pair] = logarithms.log_factorial,
 ) -> Vector:
     """Return ln C(G, k) C(n - G, T - k) / C(n, T), rounded once, for possible ``counts`` k.
 
     It is the pmf of k of the G records ``held`` among T of n drawn; G and T may differ for each k.
-    ``log_factor`` is added before rounding.
+    ``log_factor`` is added before rounding; ``factorials`` returns ln N! as `log_factorial` does.
     """
     ones, sampled = (np.atleast_1d(np.asarray(number, dtype=np.int64)) for number in (held, drawn))
     others = records - ones
     numerators = (ones, others, sampled, records - sampled)
     denominators = (np.array([records]), counts, ones - counts, sampled - counts)
     denominators = (*denominators, others - sampled + counts)
-    pairs = [logarithms.log_factorial(value) for value in numerators]
-    pairs += [logarithms.negative(logarithms.log_factorial(value)) for value in denominators]
+    pairs = [factorials(value) for value in numerators]
+    pairs += [logarithms.negative(factorials(value)) for value in denominators]
     if log_factor is not None:
         pairs.insert(0, (log_factor, np.zeros_like(log_factor)))
     return logarithms.total(pairs)

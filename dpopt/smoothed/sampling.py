@@ -107,13 +107,16 @@ def log_tails(
     result = np.full(len(held), -np.inf)
     # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
     positive = np.flatnonzero(sums > 0)
+    # For many databases in one call ln N! is tabulated.
+    table = len(positive) > 0.1 * records
+    factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
     for start in range(0, len(positive), _BLOCK):
         block = positive[start : start + _BLOCK]
         ones, gone = held[block], lost[block] + 1
         # C = (n + 1) / ((L + 1) G (n + 1 - G)).
         scale = (records + 1) / gone * sums[block] / ones / (records + 1 - ones)
         result[block] = tails.log_hypergeometric(
-            records + 1, ones, gone, last[block], np.log(scale)
+            records + 1, ones, gone, last[block], np.log(scale), factorials
         )
     return result
 

@@ -79,6 +79,13 @@ def test_logarithms_of_factorials():
             assert error(pair, index, exact) < 3e-18 + 2e-25 * float(value)
 
 
+def test_a_table_looks_up_the_same_numbers():
+    table = logarithms.factorial_table(20_000)
+    values = np.array([0, 1, 15, 16, 8191, 8192, 20_000])
+    for looked_up, computed in zip(table(values), logarithms.log_factorial(values), strict=True):
+        np.testing.assert_array_equal(looked_up, computed)
+
+
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-18, 1e-17, 1e-16, 0.3, 1.0, 7.0, 50.0, 700.0])
 def test_exponential_in_two_floats(epsilon):
