@@ -12,8 +12,8 @@ The method is a recursion of positive terms. With the odds r = p / (1 - p) and f
 is positive up to s = (r1 n1 + r2 n2) / (r1 + r2); beyond it the same recursion runs on the number
 of zeros, from the other end. Nothing cancels, so that no digit is lost. A range of s is cut into
 pieces short enough for floats: each starts from two values computed directly (`_log_point`, a sum
-of products of two binomials) and uses odds tilted to its middle, where the tilted pmf then has its
-mode.
+of products of two binomials in Loader's saddle-point form) and uses odds tilted to its middle,
+where the tilted pmf then has its mode.
 
 An expectation E V(s) needs few ranges of s: `Sequence` bounds the contribution of each block of s
 by Chernoff's inequality, and blocks below e^-37 of the sum are left out.
@@ -21,10 +21,9 @@ by Chernoff's inequality, and blocks below e^-37 of the sum are left out.
 
 from __future__ import annotations
 
-import decimal
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -33,8 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dtbsv
 
-from dpopt._types import Matrix, Vector
-from dpopt.prob import logarithms, tails
+from dpopt._types import Vector
 from dpopt.prob.logarithms import log_sum
 
 # Terms left out of a sum are below e^-37 = 9e-17 of it.
@@ -115,21 +113,50 @@ def sum_pmf(low: Share, high: Share, from_low: int, from_high: int) -> SumPmf:
 
 
 @functools.lru_cache(maxsize=256)
-def _log_share(share: Fraction) -> tuple[float, float]:
-    """Return ln of a probability as a pair of floats; see `dpopt.prob.logarithms`."""
-    with decimal.localcontext(decimal.Context(prec=60)):
-        quotient = decimal.Decimal(share.numerator) / decimal.Decimal(share.denominator)
-        return logarithms.split(quotient.ln())
+def _product(count: int, share: Share, zeros: bool) -> tuple[float, float]:
+    """Return count * share (or count * (1 - share)) as a pair: rounded product, rounding error."""
+    exact = count * (1 - share.exact if zeros else share.exact)
+    return float(exact), float(exact - Fraction(float(exact)))
+
+
+def _deviance(x: int, mean: tuple[float, float]) -> float:
+    """Return x log(x/m) + m - x without cancellation near x = m (Loader's bd0), for x >= 1."""
+    m, m_low = mean
+    # x log(x/m) + m - x = (x - m) v + 2 x v (v^2/3 + v^4/5 + ...) with v = (x - m) / (x + m).
+    v = ((x - m) - m_low) / (x + m)
+    if abs(v) >= 0.5:
+        return x * math.log(x / m) + m - x + m_low * (1.0 - x / m)
+    square, series = v * v, 0.0
+    for order in range(61, 1, -2):
+        series = (series + 1.0 / order) * square
+    return ((x - m) - m_low) * v + 2.0 * x * v * series
+
+
+def _stirling_error(x: int) -> float:
+    """Return log x! - log(sqrt(2 pi x) (x/e)^x) for x >= 1."""
+    correction = 0.0
+    # Shift up to x >= 16, where the series is accurate.
+    while x < 16:
+        correction += (x + 0.5) * math.log1p(1.0 / x) - 1.0
+        x += 1
+    series = 0.0
+    # Coefficients of x^-1, x^-3, ... in Stirling's series, with alternating signs.
+    for coefficient in reversed((1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)):
+        series = coefficient - series / (x * x)
+    return correction + series / x
 
 
 def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
-    """Return log Pr[Bin(n, share) = k], rounded once, 0 <= k <= n; of zeros if ``mirrored``."""
+    """Return log Pr[Bin(n, share) = k] in Loader's saddle-point form, 0 <= k <= n."""
     k = n - k if mirrored else k
-    # ln n! - ln k! - ln (n - k)! + k ln p + (n - k) ln (1 - p), each as a pair.
-    factorials = logarithms.log_factorial(np.array([n, k, n - k])) * np.array([[1, -1, -1]])
-    shares = np.array([_log_share(share.exact), _log_share(1 - share.exact)]).T
-    powers = logarithms.scale(np.array([k, n - k], dtype=np.float64), (shares[0], shares[1]))
-    return float(logarithms.total(list(np.hstack([factorials, powers]).T)))
+    if n == 0:
+        return 0.0
+    if k in (0, n):
+        return n * (share.log_one if k else share.log_zero)
+    corrections = _stirling_error(n) - _stirling_error(k) - _stirling_error(n - k)
+    deviance = _deviance(k, _product(n, share, False))
+    deviance += _deviance(n - k, _product(n, share, True))
+    return corrections - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
 
 
 def _log_point(pmf: SumPmf, s: int) -> float:
@@ -143,23 +170,36 @@ def _log_point(pmf: SumPmf, s: int) -> float:
     b = first * (n1 + s) + second * (n2 - s)
     root = math.sqrt(max(b * b - 4.0 * (first - second) * first * n1 * s, 0.0))
     mode = min(max(int(2.0 * first * n1 * s / (b + root)) if s else 0, least), most)
+    margins = (mode + 1, n1 - mode + 1, s - mode + 1, n2 - s + mode + 1)
+    width = 40 + int(8.0 / math.sqrt(sum(1.0 / margin for margin in margins)))
 
-    def up(i: Matrix) -> Matrix:
+    def up(i: Vector) -> Vector:
         j = mode + i
-        ways = np.maximum(n1 - j, 0.0) * np.maximum(s - j, 0.0)
-        return ways / ((j + 1.0) * (n2 - s + j + 1.0)) * (first / second)
+        return (n1 - j) * (s - j) / ((j + 1.0) * (n2 - s + j + 1.0)) * (first / second)
 
-    def down(i: Matrix) -> Matrix:
+    def down(i: Vector) -> Vector:
         j = mode - i
-        ways = np.maximum(j, 0.0) * np.maximum(n2 - s + j, 0.0)
-        return ways / ((n1 - j + 1.0) * (s - j + 1.0)) * (second / first)
+        return j * (n2 - s + j) / ((n1 - j + 1.0) * (s - j + 1.0)) * (second / first)
 
-    # Both sums have the term of the mode, 1.
-    total = (
-        sum(float(tails.sum_of_products(1, ratios, np.ones_like)[0]) for ratios in (up, down)) - 1.0
-    )
+    total = 1.0 + _sum_products(up, most - mode, width) + _sum_products(down, mode - least, width)
     top = _log_binomial(n1, mode, pmf.p1, pmf.mirrored)
     return top + _log_binomial(n2, s - mode, pmf.p2, pmf.mirrored) + math.log(total)
+
+
+def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> float:
+    """Return the sum of r_0, r_0 r_1, ... up to ``limit`` terms, for falling ratios r.
+
+    It stops where the remainder, at most t r / (1 - r) after a term t, is below 1e-17 of the sum.
+    """
+    total, last = 0.0, 1.0
+    for start in range(0, limit, width):
+        ratios = ratio(np.arange(start, min(start + width, limit), dtype=np.float64))
+        terms = last * np.cumprod(ratios)
+        total += float(terms.sum())
+        last, r = float(terms[-1]), float(ratios[-1])
+        if r < 1.0 and last * r <= 1e-17 * (1.0 - r) * (1.0 + total):
+            break
+    return total
 
 
 def _tilt(pmf: SumPmf, s: Vector) -> Vector:

@@ -59,7 +59,7 @@ def hypergeometric_tails(
         gone, ones, zeros, top, above = (v[supported] for v in (gone, ones, zeros, anchor, above))
         slope = alpha * ones + beta[0] * zeros
         terms = _hypergeometric(gone, ones, zeros, top, above, slope, share)
-        sums[start + supported] = sum_of_products(len(supported), *terms)
+        sums[start + supported] = _sums(len(supported), *terms)
     return last, sums
 
 
@@ -101,7 +101,7 @@ def _hypergeometric(
     return ratios, weights
 
 
-def sum_of_products(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
+def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
     """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
 
     Ratios r fall with i, and weights w_{i+j} <= (j + 1) w_i, so that the terms from t on sum to at
