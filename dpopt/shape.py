@@ -864,10 +864,11 @@ def design(
         backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
         time_limit: seconds for the solve.
         stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the
-            program's objective; 0 solves to optimality. A solution at which the solve stopped may
-            miss some privacy rows; like every solution it is mixed with a strictly private
-            mechanism until it is proved private. The design's `status` is then ``"gap"``, and its
-            `gap` says how far its value and bound are apart. A closed form has nothing to stop.
+            program's objective; 0 solves to optimality. The design is proved private either way:
+            what violates a privacy row, by rounding or by an early stop, is mixed with as much of a
+            strictly private mechanism as the proof needs. After an early stop the design's
+            `status` is ``"gap"``, and its `gap` says how far its value and bound are apart. A
+            closed form has nothing to stop.
 
     Raises:
         ParameterError: if it is no setting, or its program is too large to write out.

@@ -97,10 +97,10 @@ class Kernel(Budgeted):
             pairs (x, y) that they turn into each other share a variable, see
             `dpopt.kernel.symmetry`. "reflection" (the order reversed), "cyclic" (all moved on by
             one), "dihedral" (both of these), "hamming" (words: their positions, and the symbols
-            at each, permuted), "symbols" (inputs permuted in any way, outputs alike), "auto" (the
-            first that holds of hamming, symbols, dihedral, cyclic and reflection), or generators:
-            pairs of permutations (sigma, tau) of the inputs and of the outputs. Only without
-            ``constraints``, ``invariant`` and names.
+            at each, permuted), "symbols" (any permutation of the inputs, with the same one of the
+            outputs), "auto" (the first that holds of hamming, symbols, dihedral, cyclic and
+            reflection), or generators: pairs of permutations (sigma, tau) of the inputs and of the
+            outputs. Only without ``constraints``, ``invariant`` and names.
         input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
             0, 1, ... if None.
         output_names: names of the outputs, which releases return; likewise.

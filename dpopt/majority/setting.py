@@ -86,12 +86,13 @@ class Majority(Voters):
         maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
                    for every choice of a corner (p_i, p'_i) for each voter i    (equation 2)
-                   0 <= gamma <= 1; if contrary, -1 <= gamma <= 1
+                   0 <= gamma <= 1   (-1 <= gamma <= 1 with ``contrary``, see below)
 
     where L is the number of ones among voters who say 1 with p_i (under E' with p'_i), and c comes
-    from the objective. Given the data, the votes are assumed independent. A voter's privacy allows
-    on two neighbouring data sets all (p, p') in [0, 1]^2 with a <= e^epsilon b + Delta for (a, b) =
-    (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p); a corner is a vertex of this polygon.
+    from the objective. Given the data, the votes are assumed independent. A voter who says 1 with
+    probability p on one data set and p' on a neighbouring one is private if a <= e^epsilon b +
+    Delta for (a, b) = (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p). These (p, p') are a
+    polygon in [0, 1]^2; its vertices are the corners.
     Let d(p) = Pr[output 1] - Pr[majority 1] if voter i says 1 with probability p_i; the error at p
     is |d(p)|. The objective "worst-case" keeps the rows above and adds a variable t:
 
@@ -117,9 +118,10 @@ class Majority(Voters):
 
     A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
     answer and of the other one, for l = (K + 1) / 2..K. It also has ``gamma``, on 0..K;
-    ``expected_error``, which the objective "mean" minimises, and its standard error
-    ``expected_error_standard_error``; ``regrets``, one for each of several priors. For the mean of
-    |d(p)| over random p see `dpopt.majority.expected_error` under a `SamplePrior`.
+    ``expected_error``, which the objective "mean" minimises, with its standard error
+    ``expected_error_standard_error``, above 0 only where p was sampled; ``regrets``, one for each
+    of several priors. Where the voters' p_i differ, ``expected_error`` is a lower bound on the mean
+    of |d(p)|; `dpopt.majority.expected_error` estimates that mean under a `SamplePrior`.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -129,18 +131,18 @@ class Majority(Voters):
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
         objective: "mean" minimises the expected error, a mean over the prior's p. It is E|d(p)| if
-            all voters share one p. Else it is E[s(p) d(p)], with s(p) = -1 where the p_i sum to
-            more than K/2, and 1 where to less: this is linear in gamma, as E|d(p)| is not, and
-            never above E|d(p)|. "surrogate" maximises the objective of the DaRRM paper
+            all voters share one p. Else it is E[s(p) d(p)], where s(p) is -1 if the p_i sum to more
+            than K/2, and 1 if they sum to less. Unlike E|d(p)| this is linear in gamma; it is never
+            larger than E|d(p)|. "surrogate" maximises the objective of the DaRRM paper
             (its equation 3), whose p is uniform on [0.5, 1] whatever the prior. "worst-case"
             minimises the largest error over all p that the prior allows (all of [0, 1] if none is
             given). "least-regret" minimises the largest loss against the best gamma of each of
             several priors, relative to the error of a fair coin.
         prior: of the voters' p: uniform:LOW,HIGH (or several intervals, uniform:LOW,HIGH,LOW,HIGH)
             or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
-            p for all; point:P or point:P,P,... fixes them. Under common-uniform:0,1, the default,
-            voters tend to agree; under uniform:0,1, the default of "worst-case", which allows all
-            p, unanimous votes are rare.
+            p for all; point:P or point:P,P,... fixes them. The default is common-uniform:0,1, under
+            which voters tend to agree. For "worst-case" it is uniform:0,1, so that every p in
+            [0, 1]^K is allowed; under it, unanimous votes are rare.
         priors: for "least-regret", at least two, separated by ; in a text; the default is
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.

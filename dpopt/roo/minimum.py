@@ -61,13 +61,13 @@ class RevealOrObscure(CategorySetting):
     2025) and of the journal paper (arXiv 2504.14696v2):
 
     - "roo": the same program with one q for all m (algorithm 1 of both papers);
-    - "journal-repaired": the journal paper's program: its inequalities (68) to (70) and (72) to
-      (74), which are the names of the rows;
-    - "journal": what the journal paper's algorithm 2 computes, which leaves out (68) for the
-      largest m; not private in general;
+    - "journal": what the journal paper's algorithm 2 computes, which leaves out its inequality (68)
+      for the largest m; not private in general;
+    - "journal-repaired": the solution of the journal paper's program with all its inequalities,
+      (68) to (70) and (72) to (74), which are the names of the rows;
     - "conference": what the conference paper's recursion computes, which has only (68) for m = 0
-      and (70); not private in general. The objective of its program has q_M / k in place of q_M,
-      which is our choice: with it, the recursion's values are the solution.
+      and (70); not private in general. To write a program of which these values are the solution,
+      we take q_M / k in place of q_M in the objective.
 
     "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
     has the least q_m for every m. The value of a rule is its objective; of "roo" it is
