@@ -458,3 +458,36 @@ def test_labels_together_spend_their_guarantee_once(tmp_path: Path) -> None:
         Spending(SMALL[0], trained_once=True)
     with pytest.raises(ParameterError, match="of whom a record reaches one"):
         Spending(SMALL[3], voters_per_record=2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_hull_has_the_points_above_all_chords(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Many vertices, from x = 5 on; and few, with points above each other and on chords.
+    arc = [(x, math.isqrt(400 * x) + int(rng.integers(0, 4))) for x in range(5, 60)]
+    points = [(int(x), int(y)) for x, y in rng.integers(0, 9, (30, 2))] if seed % 2 else arc
+    top = {x: max(y for other, y in points if other == x) for x, _ in points}
+    sides = [(a, b) for a in top for b in top if a < b]
+
+    def above(x: int) -> bool:
+        return all(
+            (top[x] - top[a]) * (b - a) > (top[b] - top[a]) * (x - a) for a, b in sides if a < x < b
+        )
+
+    assert verify.hull(points) == [(x, top[x]) for x in sorted(top) if above(x)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_curve_takes_outputs_by_their_exact_ratio(seed: int) -> None:
+    """Ratios that differ by 2^-120 and less, of weights from 1 to 2^60; Q may be 0."""
+    rng = np.random.default_rng(seed)
+    large = 2**60 + rng.integers(0, 4, (2, 12))
+    small = rng.integers(0, 3, (2, 6))
+    p, q = (np.concatenate(sides).tolist() for sides in zip(large, small, strict=True))
+    kept = [(a, b) for a, b in zip(p, q, strict=True) if a]
+    order = sorted(kept, key=lambda at: (at[1] == 0, Fraction(at[0], at[1] or 1), at), reverse=True)
+    sums, expected = (0, 0), []
+    for a, b in order:
+        sums = sums[0] + b, sums[1] + a
+        expected.append(sums)
+    assert list(verify.curve_of((p, q))) == expected
