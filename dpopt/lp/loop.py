@@ -509,6 +509,8 @@ def solve(
     solver, max_rounds = get_backend(backend), _checks.integer("max_rounds", max_rounds, 1)
     tolerance = solver.tolerance if tolerance is None else tolerance
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
+    if relative_gap is not None:
+        _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
     relative_gap = 10 * tolerance if relative_gap is None else relative_gap
     termination = Limits(tolerance, relative_gap, time_limit, stop_at_gap)
     if start is not None:

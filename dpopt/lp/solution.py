@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -68,7 +67,6 @@ class Limits:
     stop_at_gap: float
 
     def __post_init__(self) -> None:
-        _checks.real("relative_gap", self.relative_gap, 0.0, math.inf, open_lower=True)
         if self.time_limit is not None:
             _checks.real("time_limit", self.time_limit, 0.0)
         _checks.real("stop_at_gap", self.stop_at_gap, 0.0, 1.0)
