@@ -386,3 +386,10 @@ def test_row_without_variables_that_cannot_hold(backend: str) -> None:
     problem.add_rows("innocent", [[1.0, 0.0]], lower=0.0)
     problem.add_rows("nothing", [[0.0, 0.0]], lower=1.0)
     assert conflict_of(problem, backend) == {"nothing"}
+
+
+@pytest.mark.parametrize("gap", [0.0, 2.0, float("nan")])
+def test_a_relative_gap_is_a_share(gap: float) -> None:
+    with pytest.raises(ParameterError, match="^relative_gap is .* in .0, 1.[.]$"):
+        solve(budget(), relative_gap=gap)
+    assert solve(budget(), relative_gap=1.0).status == Status.OPTIMAL
