@@ -102,6 +102,7 @@ def plot(outcome: Outcome) -> Figure:
         axes.plot(sizes, np.maximum(worst, _LEAST), label=item, **drawing.line(role))
     (limit,) = outcome.tables["tolerance"].column("tolerance")
     axes.axhline(limit, label="tolerance", **drawing.beside("limit"))
+    axes.set_xticks(sizes)
     axes.set_yscale("log")
     axes.legend()
     return figure
