@@ -861,14 +861,15 @@ def design(
     Args:
         setting: an object of a class such as `dpopt.Majority` (`dpopt.kinds` lists all), or of a
             setting class of your own.
-        backend: see `dpopt.solve`; None takes the closed form where there is one, else HiGHS.
-        time_limit: seconds for the solve.
-        stop_at_gap: in [0, 1]; the solve stops once value and bound are within this share of the
-            program's objective; 0 solves to optimality. The design is proved private either way:
-            what violates a privacy row, by rounding or by an early stop, is mixed with as much of a
-            strictly private mechanism as the proof needs. After an early stop the design's
-            `status` is ``"gap"``, and its `gap` says how far its value and bound are apart. A
-            closed form has nothing to stop.
+        backend: solver of the linear program, see `dpopt.solve`. None chooses a closed form where
+            there is one, else a method made for the setting where there is one, else HiGHS.
+        time_limit: seconds for the solver.
+        stop_at_gap: in [0, 1]; 0 solves to optimality. Above 0, a linear program whose constraints
+            are added round by round may be left early, at a private point whose value differs from
+            the bound by at most this fraction of the objective. The design's ``status`` is then
+            ``"gap"``, and its ``gap`` is the difference. The design is proved private either way:
+            if rounding or the early stop violates a privacy constraint, the mechanism is mixed with
+            a strictly private one, just enough for the proof to succeed.
 
     Raises:
         ParameterError: if it is no setting, or its program is too large to write out.

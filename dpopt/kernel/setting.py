@@ -52,15 +52,16 @@ class Kernel(Budgeted):
                or  max_x sum_y loss[x, y] K[x, y]                   ("worst-case"; rows "losses")
         subject to sum_y K[x, y] = 1                                "sums"
                    K[x, y] <= e^epsilon K[x', y]                    "privacy"
-                   sum_x q_x K[x, y] = q_y                          "invariance"
-                   lower <= sum_xy c_xy K[x, y] <= upper            your ``constraints``
+                   sum_x q_x K[x, y] = q_y                          "invariance", if q is given
+                   lower <= sum_xy c_xy K[x, y] <= upper            your ``constraints``, if any
 
-    for all outputs y and all neighbours x, x' of the graph; K >= 0. "mean" and "worst-case" are
-    values of ``objective``; the other words in quotes are the names of the rows in `problem`. With
-    delta > 0, each ordered pair of neighbours has slacks s[y] >= max(0, K[x, y] - e^epsilon K[x',
-    y]) ("privacy") with sum_y s[y] <= delta ("delta"). The rows of "privacy", at most 2,000,000,
-    are divided by e^epsilon; `dpopt.table.add_table` writes them. Each of your constraints is a
-    block of rows with the name that you give it.
+    for all outputs y and all neighbours x, x' of the graph; K >= 0, and q is ``invariant``. "mean"
+    and "worst-case" are values of ``objective``; the other words in quotes are the names of the
+    rows in `problem`. Each of your constraints is a block of rows with the name that you give it.
+    With delta > 0, each ordered pair of neighbours has variables s[y] >= max(0, K[x, y] -
+    e^epsilon K[x', y]) ("privacy") with sum_y s[y] <= delta ("delta"). In `problem` the privacy
+    rows, at most 2,000,000, are divided by e^epsilon; if all inputs are neighbours and delta is 0,
+    they have an equivalent form with fewer rows (`dpopt.table.add_table`).
 
     Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
     index i stands for ``np.unravel_index(i, shape)``; without one, for the integer i. "hamming"
@@ -76,37 +77,42 @@ class Kernel(Budgeted):
         epsilon: in [0, 600], in nats; None for several releases.
         delta: in [0, 1).
         graph: neighbouring inputs: "complete" (all pairs), "path" (x and x + 1), "cycle" (also the
-            first and the last), "grid" (words of ``shape`` that differ by 1 in one position),
-            "hamming" (by any amount in one position), or undirected edges of shape
-            (edges, 2), as a text 0:1,1:2. An input without an edge is not protected, and
-            unconnected parts are not protected from each other; the certificate counts both.
-        shape: number of symbols at each position of an input's word, as a text 2,3,3; for "grid",
-            "hamming" and losses by name.
+            first and the last), "grid" (inputs are tuples, see ``shape``, and neighbours differ by
+            1 in one entry), "hamming" (tuples that differ in one entry, by any amount), or
+            undirected edges of shape (edges, 2), as a text 0:1,1:2. An input without an edge is not
+            protected, and unconnected parts are not protected from each other; the certificate
+            counts both.
+        shape: for "grid", "hamming" and losses by name: input i is read as the tuple
+            ``np.unravel_index(i, shape)``, whose entry j has shape[j] possible values; as a text
+            2,3,3.
         prior: weights of the inputs for "mean", shape (inputs,), non-negative, scaled to sum 1,
             as a text 0.2,0.8 or a file of numbers without a header; uniform if None.
         objective: "mean" or "worst-case"; the worst case of a utility is its least value.
         sense: "minimise" a loss or "maximise" a utility; "minimize" and "maximize" as well.
-        invariant: q with q K = q, so that inputs drawn from q give outputs distributed as q;
-            non-negative with sum 1, where inputs and outputs are the same. Or None.
+        invariant: a distribution q over the inputs that K must preserve: inputs drawn from q give
+            outputs distributed as q. There must be as many outputs as inputs. None for no such
+            condition.
         inputs: number of inputs, for a loss by name; None takes it from a shape or a prior.
         outputs: number of outputs, for a loss by name; as many as inputs if None.
         constraints: linear constraints of yours: tuples (name, matrix, lower, upper), K[x, y] at
             column x * outputs + y; on the command line a JSON file, see
             `dpopt.kernel.read_constraints`.
-        symmetry: relabellings of inputs and outputs that leave the setting unchanged, for speed:
-            pairs (x, y) that they turn into each other share a variable, see
-            `dpopt.kernel.symmetry`. "reflection" (the order reversed), "cyclic" (all moved on by
-            one), "dihedral" (both of these), "hamming" (words: their positions, and the symbols
-            at each, permuted), "symbols" (any permutation of the inputs, with the same one of the
-            outputs), "auto" (the first that holds of hamming, symbols, dihedral, cyclic and
-            reflection), or generators: pairs of permutations (sigma, tau) of the inputs and of the
-            outputs. Only without ``constraints``, ``invariant`` and names.
-        input_names: names of the inputs, which releases accept, in their order; as a text, a,b,c;
-            0, 1, ... if None.
-        output_names: names of the outputs, which releases return; likewise.
+        symmetry: for speed, relabellings of inputs and outputs that leave the setting unchanged;
+            entries of K that such a relabelling exchanges share one variable. "none", the default;
+            "reflection" (the order is reversed); "cyclic" (every index is moved on by one);
+            "dihedral" (both of these); "hamming" (the positions of the tuples are permuted, and the
+            values at each position); "symbols" (any permutation of the inputs, and the same one of
+            the outputs); "auto" (tries hamming, symbols, dihedral, cyclic and reflection in this
+            order, takes the first that fits, and else none); or a list of your own pairs
+            (sigma, tau), each of which takes input x to sigma[x] and output y to tau[y]. Only
+            without ``constraints``, ``invariant`` and names. See `dpopt.kernel.symmetry`.
+        input_names: one name for each input, in order, which `Design.release` then accepts in
+            place of its number; as a text, a,b,c. If None, inputs are called 0, 1, ...
+        output_names: one name for each output, which `Design.release` then returns; likewise.
         releases: k, in 1..1000. Above 1, the design is for k outputs, each for an input that may
             depend on the outputs before. Instead of epsilon and delta there are total_epsilon and
-            total_delta, for the k outputs together. See `dpopt.budget`.
+            total_delta, for the k outputs together. Such a design is the best that a search finds,
+            and in general has no ``bound``. See `dpopt.budget`.
         total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
         total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
     """

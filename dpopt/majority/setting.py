@@ -76,52 +76,59 @@ _MOST, _MOST_SHIFTED = 4001, 501
 
 @dataclass(frozen=True)
 class Majority(Voters):
-    """The best private majority vote of K voters who are private themselves (DaRRM).
+    """The best private majority vote of K voters, each of whom is private (DaRRM).
 
-    With L ones among the K votes, DaRRM (Data-dependent Randomized Response Majority; Jiang, Zhang,
-    Joshi, 2024) outputs the majority with probability gamma(L), else a fair coin (algorithm 1 of
-    that paper). By definition gamma(l) = gamma(K - l); the variables are its upper half. With
-    h = gamma above the middle and -gamma below, Pr[1 | L = l] = 1/2 + h(l) / 2, and
+    L of the K votes are ones. DaRRM (Data-dependent Randomized Response Majority; Jiang, Zhang,
+    Joshi, 2024, algorithm 1) outputs the majority with probability gamma(L), and otherwise tosses
+    a fair coin. By definition gamma(l) = gamma(K - l), so the variables of the program are gamma(l)
+    for l = (K + 1) / 2, ..., K. Let h(l) = gamma(l) for l > K/2 and h(l) = -gamma(l) for l < K/2.
+    Then Pr[1 | L = l] = (1 + h(l)) / 2. The output must be (m epsilon, delta)-DP, where m is the
+    ``allowance``:
 
-        maximise   sum_l c_l gamma(l),  l = (K + 1) / 2..K
+        maximise   sum_l c_l gamma(l)
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
                    for every choice of a corner (p_i, p'_i) for each voter i    (equation 2)
-                   0 <= gamma <= 1   (-1 <= gamma <= 1 with ``contrary``, see below)
+                   0 <= gamma <= 1   (-1 <= gamma <= 1 if ``contrary`` is True)
 
-    where L is the number of ones among voters who say 1 with p_i (under E' with p'_i), and c comes
-    from the objective. Given the data, the votes are assumed independent. A voter who says 1 with
-    probability p on one data set and p' on a neighbouring one is private if a <= e^epsilon b +
-    Delta for (a, b) = (p, p'), (p', p), (1 - p, 1 - p') and (1 - p', 1 - p). These (p, p') are a
-    polygon in [0, 1]^2; its vertices are the corners.
-    Let d(p) = Pr[output 1] - Pr[majority 1] if voter i says 1 with probability p_i; the error at p
-    is |d(p)|. The objective "worst-case" keeps the rows above and adds a variable t:
+    The coefficients c_l follow from the ``objective``. In the mean E, voter i says 1 with
+    probability p_i; in E', with probability p'_i. Given the data, the votes are assumed
+    independent. A corner is a vertex of the polygon of all pairs (p, p') that a voter's own privacy
+    allows on two neighbouring data sets: the probability of 1 on one data set is at most e^epsilon
+    times that on the other plus ``voter_delta``, and so is the probability of 0.
+
+    For p = (p_1, ..., p_K), let d(p) = Pr[output 1] - Pr[majority 1] when voter i says 1 with
+    probability p_i. The error at p is |d(p)|. The objective "mean" uses the program above. The
+    objective "worst-case" keeps its constraints, and minimises the largest error t instead:
 
         minimise   t
         subject to |d(p)| <= t  for every p that the prior allows               "worst case"
 
-    If each voter has a p_i of its own, d is affine in each of them, and rows are needed only where
-    every p_i is an end of an interval of the prior. If all voters share one p, the program is
-    solved again with rows for those p at which the last solution errs most, until it errs nowhere
-    by more than t. Of all gamma with the least t, one with the least expected error is taken,
-    within the solver's tolerance.
+    As a function of one p_i alone, d is a straight line. If the p_i vary independently, |d| is
+    therefore largest where every p_i is the smallest or the largest value that the prior allows,
+    and only these p have rows. If all voters share one p, the program is solved again and again:
+    each time rows are added for the p at which the last solution errs most, until no error is
+    above t. Several gamma can have the least t; the design has one of them with the least expected
+    error, up to the solver's tolerance.
 
-    "least-regret" has several priors j. Let b_j be the least expected error under prior j alone,
-    from a separate program, and f_j that of a fair coin, gamma = 0, by which the regret is
-    normalised:
+    The objective "least-regret" has several priors j. Let b_j be the least expected error under
+    prior j, from a program for this prior alone, and f_j the expected error of a fair coin. The
+    regret under prior j is (expected error under prior j - b_j) / f_j. The largest regret t is
+    minimised, again with the constraints above:
 
         minimise   t
         subject to (expected error under prior j) <= b_j + t f_j  for every j   "priors"
 
-    The value of both programs is -t, so that larger is better. In the program that is solved,
-    objective coefficients c_l below 1e-9 max c are raised to that, since a solver would treat them
-    as 0.
+    The value of a design for "worst-case" or "least-regret" is -t, so that larger is better. The
+    solver would treat coefficients c_l below 1e-9 max |c| as 0, so it is given 1e-9 max |c| instead
+    of them, except where ``coefficients`` are your own.
 
-    A design stores (1 + gamma(l)) / 2 and (1 - gamma(l)) / 2, the probabilities of the majority's
-    answer and of the other one, for l = (K + 1) / 2..K. It also has ``gamma``, on 0..K;
-    ``expected_error``, which the objective "mean" minimises, with its standard error
-    ``expected_error_standard_error``, above 0 only where p was sampled; ``regrets``, one for each
-    of several priors. Where the voters' p_i differ, ``expected_error`` is a lower bound on the mean
-    of |d(p)|; `dpopt.majority.expected_error` estimates that mean under a `SamplePrior`.
+    A design stores the probability of the majority's answer, (1 + gamma(l)) / 2, and of the other
+    answer, (1 - gamma(l)) / 2, for l = (K + 1) / 2, ..., K. Its other attributes are ``gamma``, on
+    0..K; ``expected_error``; ``expected_error_standard_error``, 0 unless the expected error is a
+    mean over random samples of p; and ``regrets``, one for each prior of "least-regret".
+    ``expected_error`` is the mean of |d(p)| if all voters share one p, or if the prior is a point
+    or is averaged over samples. If the p_i are independent it can be smaller than that mean, as
+    ``objective`` explains; `dpopt.majority.expected_error` under a `SamplePrior` estimates it.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -130,28 +137,30 @@ class Majority(Voters):
             releases.
         voter_delta: the paper's Delta, of each voter, in [0, 1).
         delta: of the majority, in [voter_delta, 1).
-        objective: "mean" minimises the expected error, a mean over the prior's p. It is E|d(p)| if
-            all voters share one p. Else it is E[s(p) d(p)], where s(p) is -1 if the p_i sum to more
-            than K/2, and 1 if they sum to less. Unlike E|d(p)| this is linear in gamma; it is never
-            larger than E|d(p)|. "surrogate" maximises the objective of the DaRRM paper
-            (its equation 3), whose p is uniform on [0.5, 1] whatever the prior. "worst-case"
-            minimises the largest error over all p that the prior allows (all of [0, 1] if none is
-            given). "least-regret" minimises the largest loss against the best gamma of each of
-            several priors, relative to the error of a fair coin.
+        objective: "mean" minimises the expected error, the mean of |d(p)| over the prior. If all
+            voters share one p, this mean is linear in gamma. If not, the program minimises
+            E[s(p) d(p)] instead, where s(p) is -1 if the p_i sum to more than K/2, and 1 if they
+            sum to less: this is linear in gamma, and never larger than the mean of |d(p)|.
+            "surrogate" maximises the objective of the DaRRM paper (its equation 3), where p is
+            uniform on [0.5, 1] whatever the prior. "worst-case" minimises the largest error over
+            all p that the prior allows. "least-regret" minimises the largest regret over several
+            priors, as above.
         prior: of the voters' p: uniform:LOW,HIGH (or several intervals, uniform:LOW,HIGH,LOW,HIGH)
             or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
             p for all; point:P or point:P,P,... fixes them. The default is common-uniform:0,1, under
-            which voters tend to agree. For "worst-case" it is uniform:0,1, so that every p in
-            [0, 1]^K is allowed; under it, unanimous votes are rare.
+            which voters tend to agree. Only for "worst-case" the default is uniform:0,1, which
+            allows every p in [0, 1]^K.
         priors: for "least-regret", at least two, separated by ; in a text; the default is
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.
-        contrary: whether the minority's answer may be the likelier one, which the paper's
-            gamma >= 0 forbids; it can err a little less where m / K is small, and is as private.
+        contrary: whether gamma may be negative, so that the minority's answer is the likelier one.
+            The paper requires gamma >= 0. The guarantee is the same for both; where m / K is small,
+            True can have a slightly smaller error.
         releases: k, in 1..1000. Above 1, the design is for k labels. Voters answer each question
             with fresh randomness, and a question may depend on the labels before. Instead of
             allowance and delta there are total_epsilon and total_delta, for the k labels together;
-            voter_delta must be 0. See `dpopt.budget`.
+            voter_delta must be 0. Such a design is the best that a search finds, and in general
+            has no ``bound``. See `dpopt.budget`.
         total_epsilon: of all k releases together, in (0, 28], in nats; None for one release.
         total_delta: likewise, in [1e-12, 0.5]; 0 for one release.
 

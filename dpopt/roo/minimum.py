@@ -46,33 +46,34 @@ _NUMBERS |= {(0, False): "(72)", (1, False): "(73)", (-1, False): "(74)"}
 
 @dataclass(frozen=True)
 class RevealOrObscure(CategorySetting):
-    """The category of a random record, or with probability q_m a uniformly random one (DS-ROO).
+    """A random record's category or, with probability q_m, a uniformly random category (DS-ROO).
 
-    m is the smallest count of a category (Data-Specific Reveal-or-Obscure; Tasnim, Gilani, Sankar,
-    Kosut, 2025). A category with count c has the probability f(m, c) = q_m / k + (1 - q_m) c / n,
-    and
+    Here m is the smallest count of a category (Data-Specific Reveal-or-Obscure; Tasnim, Gilani,
+    Sankar, Kosut, 2025). A category with count c is released with probability
+    f(m, c) = q_m / k + (1 - q_m) c / n. The program is
 
         minimise   sum_m q_m
         subject to f(m~, c~) <= e^epsilon f(m, c)             "privacy"
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
-    for all changes of (m, c) to (m~, c~) that replacing one record can cause; O(1) rows for each m
-    imply them all. This is the rule "exact". The other rules are those of the conference paper (ITW
-    2025) and of the journal paper (arXiv 2504.14696v2):
+    for all changes of (m, c) to (m~, c~) that the replacement of one record can cause. At most five
+    of these inequalities for each m imply all others. This is the rule "exact". The other rules are
+    those of the conference paper (ITW 2025) and of the journal paper (arXiv 2504.14696v2). A number
+    such as (68) is that of an inequality in the journal paper, and names its rows in `problem`:
 
-    - "roo": the same program with one q for all m (algorithm 1 of both papers);
-    - "journal": what the journal paper's algorithm 2 computes, which leaves out its inequality (68)
-      for the largest m; not private in general;
-    - "journal-repaired": the solution of the journal paper's program with all its inequalities,
-      (68) to (70) and (72) to (74), which are the names of the rows;
-    - "conference": what the conference paper's recursion computes, which has only (68) for m = 0
-      and (70); not private in general. To write a program of which these values are the solution,
-      we take q_M / k in place of q_M in the objective.
+    - "roo": the program above with the same q for all m (algorithm 1 of both papers);
+    - "journal-repaired": the optimum of the journal paper's program, with all of its inequalities,
+      (68) to (70) and (72) to (74); private;
+    - "journal": the values that the journal paper's algorithm 2 computes. It leaves out (68) for
+      the largest m, and is not private in general;
+    - "conference": the values that the conference paper's recursion computes, with (70) for all m
+      but (68) for m = 0 only; not private in general. They are the optimum of a program whose
+      objective has q_M / k instead of q_M.
 
-    "exact" is pointwise optimal: among all private rules that depend on the smallest count alone it
-    has the least q_m for every m. The value of a rule is its objective; of "roo" it is
-    (M + 1) q. A recursion (`rule_weights`) finds each solution; the programs are written out up to
-    M = 200,000 and epsilon 30.
+    Among all private rules that depend on the smallest count alone, "exact" has the least q_m for
+    every m at once. The value of a design is its objective; for "roo" this is (M + 1) q. The
+    values q_m of "roo" follow from a formula, those of the other rules from a recursion
+    (`rule_weights`). The programs are written out up to M = 200,000 and epsilon 30.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
@@ -80,7 +81,8 @@ class RevealOrObscure(CategorySetting):
         epsilon: above 0, in nats, at most 600.
         rule: "exact" (the best of its kind), "roo", "journal", "journal-repaired" or "conference".
 
-    Published rules that fail their audit can be inspected, but refuse to release.
+    For the rules "journal" and "conference" the design checks all inequalities. If one fails, the
+    design can be inspected, but refuses to release.
 
     Example:
         >>> import dpopt
