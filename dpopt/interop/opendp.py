@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from numbers import Number
 from typing import Any, cast
 
 import numpy as np
@@ -37,7 +36,6 @@ from dpopt._numbers import float_up, shown
 from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
 from dpopt.kernel.setting import Kernel
-from dpopt.majority.setting import Majority
 from dpopt.noise.setting import Noise
 from dpopt.noise.table import is_integer
 from dpopt.privacy import exp_lower, exp_upper
@@ -154,67 +152,6 @@ def make_sampler(sampler: Design, labels: object = None) -> dp.Measurement:
     return _measurement(vectors, dp.change_one_distance(), spent, n, release, output)
 
 
-def make_majority(design: Design, voters: Sequence[dp.Measurement]) -> dp.Measurement:
-    """Return the private majority of private voters as a measurement: data to a label, 0 or 1.
-
-    The guarantee is about the data behind the votes. The design is not private as a function of
-    the votes: it may publish a unanimous vote as it is, and one changed record changes all of them.
-    Wherever every voter's map is within its (epsilon, Delta) of the design, the majority spends
-    (m epsilon, delta), and elsewhere (or where it is less) what the voters spend together, by
-    ``make_composition``. A vote is 1 if it equals 1, and 0 else: so is the answer of a voter that
-    raises an error, or none.
-
-    Args:
-        design: certified, for K voters.
-        voters: K measurements whose outputs are 0 and 1 or booleans, over one domain and metric.
-            A function of the data becomes one by OpenDP's ``make_user_measurement``.
-
-    Raises:
-        ParameterError: for voters that do not fit.
-    """
-    setting, spent = _certified("design", design, Majority, "a design of a majority")
-    k = setting.voters
-    listed = isinstance(voters, Sequence) and all(isinstance(v, dp.Measurement) for v in voters)
-    if not listed or len(voters) != k:
-        raise ParameterError(f"voters must be {k} OpenDP measurements.")
-    together = dp.c.make_composition(list(voters))
-    measure = together.output_measure
-    pure = measure == dp.max_divergence()
-    if not pure and measure != dp.approximate(dp.max_divergence()):
-        raise ParameterError(
-            f"voters have the measure {measure}; it must be MaxDivergence or "
-            "Approximate(MaxDivergence)."
-        )
-    limit = setting.epsilon, setting.voter_delta
-    pure = pure and spent[1] == 0.0
-
-    def privacy_map(distance: Any) -> Any:  # noqa: ANN401
-        total = _as_pair(together.map(distance))
-        each = [_as_pair(voter.map(distance)) for voter in voters]
-        within = all(_within(entry, limit) for entry in each)
-        least = spent if within and not _within(total, spent) else total
-        return least[0] if pure else least
-
-    return dp.m.make_user_measurement(
-        together.input_domain,
-        together.input_metric,
-        dp.max_divergence() if pure else dp.approximate(dp.max_divergence()),
-        # One by one: an error is the vote of the voter that raised it, and not of the others.
-        lambda data: design.release([_vote(voter, data) for voter in voters]),
-        privacy_map,
-        TO=int,
-    )
-
-
-def _vote(voter: dp.Measurement, data: Any) -> int:  # noqa: ANN401
-    """Return 1 if a voter answers 1 or True, 0 whatever else it answers or raises."""
-    try:
-        answer = voter(data)
-        return int(isinstance(answer, Number | np.bool_) and answer == 1)
-    except Exception:  # noqa: BLE001 - an error is an answer, which must look like any other
-        return 0
-
-
 def _nearest(value: object, last: int, least: int = 0) -> int:
     """Return the integer in least..last that is nearest; 0 for what is no integer."""
     integer = int(cast(int, value)) if is_integer(value) else 0
@@ -292,11 +229,3 @@ def _certified(name: str, design: object, kinds: Any, what: str) -> tuple[Any, S
             "it."
         )
     return design.setting, (design.guarantee.epsilon, design.guarantee.delta)
-
-
-def _as_pair(spent: Any) -> Spent:  # noqa: ANN401
-    return (float(spent[0]), float(spent[1])) if isinstance(spent, tuple) else (float(spent), 0.0)
-
-
-def _within(spent: Spent, limit: Spent) -> bool:
-    return spent[0] <= limit[0] and spent[1] <= limit[1]

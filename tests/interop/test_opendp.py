@@ -26,7 +26,6 @@ import opendp.prelude  # pyright: ignore[reportMissingImports]
 from dpopt.interop.opendp import (
     group_privacy,
     make_kernel,
-    make_majority,
     make_noise,
     make_sampler,
 )
@@ -211,105 +210,6 @@ def test_samplers_that_are_not_certified_are_refused() -> None:
         make_sampler(roo.RooSetting(20, 3, 0.1))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="labels has 2 categories; the sampler is for 3"):
         make_sampler(dpopt.design(dpopt.RevealOrObscure(6, 3, 0.9)), ["a", "b"])
-
-
-def response(probability: float) -> Any:
-    return dp.m.make_randomized_response_bool(probability)
-
-
-@pytest.mark.slow
-def test_majority_of_measurements_is_checked() -> None:
-    voter = response(0.6)
-    spent = voter.map(1)
-    design = dpopt.design(dpopt.Majority(5, spent, 2))
-    made = make_majority(design, [voter] * 5)
-    assert made.input_domain == voter.input_domain
-    assert made.input_metric == voter.input_metric
-    assert made.output_measure == dp.max_divergence()
-    assert made.map(0) == 0.0
-    assert made.map(1) == pytest.approx(2 * spent, rel=1e-15)
-    ones = [math.comb(5, i) * 0.6**i * 0.4 ** (5 - i) for i in range(6)]
-    one = sum(
-        p * (0.5 + s * g / 2)
-        for p, s, g in zip(ones, (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
-    )
-    assert_pmf([made(True) for _ in range(1000)], {0: 1 - one, 1: one})
-    together = dp.c.make_composition([made, made, voter])
-    assert together.map(1) == pytest.approx(5 * spent, rel=1e-14)
-    # What is released is as private as the map says, by the distribution of the votes.
-    other = sum(
-        p * (0.5 + s * g / 2)
-        for p, s, g in zip(ones[::-1], (-1, -1, -1, 1, 1, 1), design.gamma, strict=True)
-    )
-    assert max(one / other, (1 - other) / (1 - one)) <= math.exp(made.map(1))
-
-
-def test_majority_falls_back_to_what_the_voters_spend() -> None:
-    weak, strong = response(0.6), response(0.8)
-    design = dpopt.design(dpopt.Majority(3, weak.map(1), 2))
-    made = make_majority(design, [weak, weak, strong])
-    assert made.map(1) == pytest.approx(2 * weak.map(1) + strong.map(1), rel=1e-14)
-    # Voters that are more private than stated may together spend less than the design.
-    quiet = response(0.51)
-    assert make_majority(design, [quiet] * 3).map(1) == pytest.approx(3 * quiet.map(1), rel=1e-14)
-
-
-def test_majority_of_other_and_of_approximate_voters() -> None:
-    weak, strong = response(0.6), response(0.8)
-    made = make_majority(dpopt.design(dpopt.Majority(3, strong.map(1), 1)), [weak, weak, strong])
-    assert made.map(1) == pytest.approx(strong.map(1), rel=1e-15)
-    wrong = make_majority(dpopt.design(dpopt.Majority(3, weak.map(1), 1)), [strong, weak, weak])
-    assert wrong.map(1) == pytest.approx(strong.map(1) + 2 * weak.map(1), rel=1e-14)
-    approximate = dp.c.make_approximate(weak)
-    shifted = dpopt.design(dpopt.Majority(3, weak.map(1), 1, voter_delta=1e-4, delta=1e-3))
-    made = make_majority(shifted, [approximate] * 3)
-    assert made.output_measure == dp.approximate(dp.max_divergence())
-    assert made.map(1) == (pytest.approx(weak.map(1), rel=1e-15), 1e-3)
-    assert make_majority(shifted, [weak] * 3).map(1) == made.map(1)
-    assert made(True) in {0, 1}
-
-
-def loud(answers: Any) -> Any:
-    if answers == "error":
-        raise ValueError("what the data said")
-    return answers
-
-
-# At K = 3, m = 3 the majority itself is private: the label tells which votes were counted as 1.
-ANSWERS = [
-    *((1, 1), (True, 1), (1.0, 1), (np.int64(1), 1), (np.bool_(True), 1)),
-    *((0, 0), (2, 0), (-1, 0), (math.nan, 0), (1j, 0), ("x", 0), ("1", 0), (None, 0)),
-    *(([1], 0), (np.array([1, 1]), 0), ({}, 0), ("error", 0)),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("answer", "label"), ANSWERS)
-def test_an_odd_voter_does_not_change_the_others(answer: Any, label: int) -> None:
-    domain, metric = dp.atom_domain(bounds=(0, 9)), dp.discrete_distance()
-
-    def voter(answers: Any) -> Any:
-        return dp.m.make_user_measurement(
-            domain,
-            metric,
-            dp.max_divergence(),
-            lambda _: loud(answers),
-            lambda _: 1.0,
-            TO="ExtrinsicObject",
-        )
-
-    made = make_majority(
-        dpopt.design(dpopt.Majority(3, 1.0, 3.0)), [voter(1), voter(answer), voter(0)]
-    )
-    assert made.map(1) == 3.0
-    assert [made(5) for _ in range(20)] == [label] * 20
-    # A voter that raises an error leaves the two others their majority.
-    assert (
-        make_majority(
-            dpopt.design(dpopt.Majority(3, 1.0, 3.0)), [voter(1), voter("error"), voter(1)]
-        )(5)
-        == 1
-    )
 
 
 @pytest.mark.parametrize(("given", "taken"), [(-5, 0), (7, 3), (10**6, 3), (2, 2)])
