@@ -184,7 +184,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         *("tests/smoothed/test_random_settings.py", "tests/smoothed/test_reduction.py"),
         "-k",
         "bracket or kernel or inside or no_epsilon or suffices or dropped_costs or definition or "
-        "expected_delta or composition or certified or reference_smoothed",
+        "smoothed_delta_is or composition or certified or reference_smoothed",
     ),
     "lp.loop": tuple(
         f"tests/lp/test_{name}.py"

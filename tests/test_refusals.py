@@ -347,10 +347,6 @@ adaptive([0.5, 0.6], [0.5, 0.5]) -> pairs
 adaptive([0.5, 0.5], [0.5, 0.5], releases=0) -> releases
 optimal_composition(Guarantee(0.1), 2, 1.0) -> delta is
 optimal_composition(Guarantee(0.1), 2, 1e-301) -> delta is
-smoothed.KernelMechanism(2, 2, [[1.0], [1.0]]) -> one row for each
-smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [-0.5, 1.5]]) -> below 0
-smoothed.KernelMechanism(2, 2, [[0.5, 0.5], [1.0, 0.0], [0.5, 0.6]]) -> kernel has a row of sum 1.1
-smoothed.KernelMechanism(4, 2, np.ones((5, 1))).pmfs([[1, 2]]) -> 4 records over 2
 smoothed.privacy_profile(MEAN, 1.0, (5, 5)) -> histogram
 smoothed.privacy_profile(MEAN, 1.0, (5, 4, 1)) -> histogram
 smoothed.privacy_profile(smoothed.SamplingHistogram(10**9, 10**8), 1.0) -> databases
@@ -360,9 +356,6 @@ smoothed.smoothed_delta(MEAN, 1.0, [[0.2, 0.3, 0.5]]) -> categories
 smoothed.SamplingHistogram(10, 11) -> drawn is 11
 MEAN.pmfs([[1, 2]]) -> 5 records over 2
 smoothed.SamplingHistogram(10**5, 10**4).pmfs([[1, 10**5 - 1]]) -> table of distributions
-smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [1, 2]) -> composition
-smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [4, 2, -1]) -> composition
-smoothed.expected_delta(MEAN, 1.0, [0.1, 0.2, 0.3], [10, 0, 0]) -> composition
 sgd(values=[0.5, 1]) -> no integer
 sgd(values=[1 << 50, 1]) -> 2^40
 sgd(values=[129, 1]) -> values holds 129

@@ -4,7 +4,7 @@ If n1 records are ones with probability ``high`` and n - n1 with probability ``l
 ones is H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). For n = 2, probabilities 0.2 and
 0.5 and V = (0, 1, 0), E_0 = 0.32, E_1 = 0.5 and E_2 = 0.5. All values are logarithms.
 
-Order of the file: one composition and `maximise`; its branch and bound; de Casteljau's scheme,
+Order of the file: `maximise`; its branch and bound; de Casteljau's scheme,
 which evaluates all compositions of few records; V-shaped sequences, whose maximum is at an end.
 
 Precision: each value is a sum of positive terms, so that its relative error is at most that of the
@@ -32,18 +32,6 @@ ALL_UP_TO = 1024
 
 LEAF = 1024
 """Width of the intervals on which the search computes all compositions."""
-
-
-def log_composition(
-    log_values: npt.ArrayLike, low: float | Share, high: float | Share, ones: int
-) -> float:
-    """Return log E V(Bin(n1, high) + Bin(n - n1, low)) of one composition, n1 = ``ones``.
-
-    Its rounding error is at most `allowance`. It takes O(n^{1/2}) probabilities for each stretch
-    that matters, and O(n) comparisons. The other arguments are those of `maximise`.
-    """
-    values, p_low, p_high = _checked(log_values, low, high)
-    return expectation(Sequence(values), sum_pmf(p_low, p_high, values.size - 1 - ones, ones))
 
 
 def maximise(
@@ -78,11 +66,11 @@ def maximise(
     """
     values, p_low, p_high = _checked(log_values, low, high)
     records = values.size - 1
+    sequence = Sequence(values)
     if p_low == p_high or records == 0:
-        only = log_composition(values, p_low, p_low, 0)
+        only = expectation(sequence, sum_pmf(p_low, p_low, records, 0))
         return _maximum(only, 0, 1, records, "one composition")
     if valley_gap(values)[1] == 0.0:
-        sequence = Sequence(values)
         # E_0 and E_n, one of which is the maximum.
         ends = [
             expectation(sequence, sum_pmf(p_low, p_high, records - n1, n1)) for n1 in (0, records)

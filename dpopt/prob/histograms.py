@@ -12,9 +12,10 @@ records drawn from given distributions, and its maximum over all choices of thes
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -32,13 +33,9 @@ IntMatrix = npt.NDArray[np.int64]
 
 # Entries of the table of all histograms, 160 MB.
 LARGEST_TABLE = 20_000_000
-# Said of what is no table of histograms.
-_ALLOWED = "integers of at least 0, shape (histograms, categories)"
 # Fraction by which a mixture may be below the distribution that it covers: the rounding of four
 # additions.
 _GIVEN_AWAY = Fraction(1, 1 << 50)
-# Pairs of a composition and a histogram: time fixes them.
-_LARGEST_WORK = 2 * 10**9
 # Range of logarithms up to which the recursion runs in doubles.
 _DOUBLE_RANGE = 690.0
 
@@ -90,7 +87,7 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
     the records in categories j and above; term j counts the histograms that agree before category
     j and have a smaller count in it. The rows may differ in their number of records.
     """
-    table = _integers(rows)
+    table = np.asarray(rows, dtype=np.int64)
     m = table.shape[1]
     remaining = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
     largest = int(remaining.max(initial=0))
@@ -106,20 +103,16 @@ def index_of(rows: npt.ArrayLike) -> IntVector:
 
 
 def replacements(table: IntMatrix) -> IntMatrix:
-    """Return all pairs of histograms that differ by one replaced record.
+    """Return all pairs of histograms that differ by one replaced record, each once.
 
-    They are pairs of indices in a table from `histograms`, shape (pairs, 2), each once, read-only.
+    They are pairs of indices in a table from `histograms`, shape (pairs, 2).
     """
-    m = table.shape[1]
-    blocks = [np.empty((0, 2), dtype=np.int64)]
-    for a in range(m):
-        for b in range(a + 1, m):
-            # Rows with a record in category a, and the indices of the rows with it moved to b.
-            sources = np.flatnonzero(table[:, a] > 0)
-            blocks.append(np.stack([sources, index_of(_moved(table[sources], a, b))], axis=1))
-    pairs = np.concatenate(blocks)
-    pairs.setflags(write=False)
-    return pairs
+    eye, blocks = np.eye(table.shape[1], dtype=np.int64), list[IntMatrix]()
+    for a, b in combinations(range(len(eye)), 2):
+        # Rows with a record in category a, and the indices of the rows with it moved to b.
+        sources = np.flatnonzero(table[:, a] > 0)
+        blocks.append(np.stack([sources, index_of(table[sources] - eye[a] + eye[b])], axis=1))
+    return np.concatenate(blocks)
 
 
 def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
@@ -127,25 +120,25 @@ def neighbours(histogram: npt.ArrayLike) -> IntMatrix:
 
     Their shape is (k (m - 1), m) for k categories with a count above 0.
     """
-    row = _integers([histogram])
-    m = row.shape[1]
-    # Moves (from a, to b) for categories a that occur.
-    moves = [(a, b) for a in range(m) if row[0, a] > 0 for b in range(m) if b != a]
-    rows = [_moved(row, a, b) for a, b in moves]
-    return np.concatenate([np.empty((0, m), dtype=np.int64), *rows])
+    row = np.asarray(histogram, dtype=np.int64)
+    eye = np.eye(row.size, dtype=np.int64)
+    # Axes: category a that a record leaves, b that it enters, counts.
+    moves = eye[None, :] - eye[:, None]
+    return row + moves[(row > 0)[:, None] & (eye == 0)]
 
 
 def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix:
     """Return the rows as integers, after checking that they are histograms of these sizes."""
-    table = _integers(rows)
+    table = _checks.array("histograms", rows)
+    fits = table.ndim == 2 and table.shape[1] == categories and table.dtype.kind in "iuf"
     # Counts above n are rejected first, as 64-bit sums could wrap around.
-    fits = table.shape[1] == categories and not np.any(table > records)
-    if not fits or np.any(table.sum(axis=1) != records):
+    fits = fits and np.all((table >= 0) & (table <= records) & (table == np.round(table)))
+    if not fits or np.any(table.astype(np.int64).sum(axis=1) != records):
         raise ParameterError(
-            f"a histogram does not fit; it must have {records} records over {categories} "
-            "categories."
+            f"histograms hold {_checks.shown(rows)}; each must be counts of {records} records over "
+            f"{categories} categories."
         )
-    return table
+    return table.astype(np.int64)
 
 
 def checked_histogram(row: object, records: int, categories: int) -> IntVector:
@@ -153,32 +146,11 @@ def checked_histogram(row: object, records: int, categories: int) -> IntVector:
     return checked_histograms([row], records, categories)[0]
 
 
-def _moved(rows: IntMatrix, a: int, b: int) -> IntMatrix:
-    """Return the histograms with one record moved from category a to b."""
-    moved = rows.copy()
-    moved[:, a] -= 1
-    moved[:, b] += 1
-    return moved
-
-
-def _integers(rows: object) -> IntMatrix:
-    table = _checks.array("histograms", rows)
-    if table.ndim != 2 or table.shape[1] < 1:
-        raise ParameterError(f"histograms have shape {table.shape}; they must be {_ALLOWED}.")
-    if not np.issubdtype(table.dtype, np.integer) and table.size:
-        numeric = np.issubdtype(table.dtype, np.floating)
-        if not numeric or not np.all((np.abs(table) < 2.0**53) & (table == np.round(table))):
-            raise ParameterError(f"histograms hold other values; they must be {_ALLOWED}.")
-    counts = table.astype(np.int64)
-    if np.any(counts < 0):
-        raise ParameterError(f"histograms hold a count below 0; they must be {_ALLOWED}.")
-    return counts
-
-
 def checked_distributions(distributions: npt.ArrayLike, categories: int | None = None) -> Matrix:
     """Return distributions of one record divided by their sums, shape (l, m), read-only.
 
-    If there are m = 2 ``categories``, they may be the probabilities of the first, shape (l,).
+    The sums must be 1 to 1e-9. If there are m = 2 ``categories``, they may be the probabilities of
+    the first, shape (l,).
     """
     allowed = "distributions of one record, shape (distributions, categories)"
     rows = _checks.floats("distributions", distributions)
@@ -192,25 +164,17 @@ def checked_distributions(distributions: npt.ArrayLike, categories: int | None =
         raise ParameterError(
             f"distributions have {rows.shape[1]} categories; they must have {categories}."
         )
-    return unit_rows("distributions", rows)
-
-
-def unit_rows(name: str, rows: Matrix) -> Matrix:
-    """Return pmfs, one in each row, divided by their sums, which must be 1 to 1e-9; read-only.
-
-    A row that was divided by its sum has a sum within a rounding of 1 for each entry and is not
-    divided again, so that a row read back from a file is unchanged.
-    """
     if not np.all(np.isfinite(rows) & (rows >= 0)):
-        raise ParameterError(f"{name} holds a value that is not finite or below 0.")
+        raise ParameterError("distributions hold a value that is not finite or below 0.")
     # The sum of what is no distribution may be beyond all floats.
     with np.errstate(over="ignore"):
         sums = rows.sum(axis=1, keepdims=True)
     wrong = np.abs(sums - 1.0) > 1e-9
     if np.any(wrong):
         raise ParameterError(
-            f"{name} has a row of sum {digits(float(sums[wrong][0]))}; each must sum to 1."
+            f"distributions have a row of sum {digits(float(sums[wrong][0]))}; each must sum to 1."
         )
+    # What was divided by its sum is not divided again, so that a row read back is unchanged.
     return frozen(rows / np.where(np.abs(sums - 1.0) <= rows.shape[1] * 2.0**-52, 1.0, sums))
 
 
@@ -427,83 +391,47 @@ def largest_expectation(
     the empty histogram. Functions with the same first vertices are shared, level by level:
     C(n + l + m - 1, n) values in all.
 
-    The relative error is about n m rounding errors. If the logarithms span more than doubles can
-    (about 690), the recursion runs on logarithms, and the error is about n m times the rounding
-    error of the largest |log|. ``rounding`` bounds the error in either case.
+    The relative error is about n m rounding errors: each step multiplies and adds m times, the
+    distributions have up to m roundings, and the ends add an exponential and a logarithm. If the
+    logarithms span more than doubles can (about 690), the recursion runs on logarithms, where each
+    of the 2 m operations of a step rounds a number of at most the range of log V plus that of the
+    log pmfs. ``rounding`` bounds the error in either case.
 
     Args:
         log_values: log V in the order of `histograms`, shape (N,), -inf for 0.
-        records: n, at least 1.
+        records: n, at least 1; for the sizes see `require_compositions`.
         categories: m, at least 2.
         vertices: p_1, ..., p_l, distributions of one record, shape (l, m); see `hull_vertices`.
     """
-    n = _checks.integer("records", records, 1)
-    m = _checks.integer("categories", categories, 2)
+    n, m, values = records, categories, np.asarray(log_values, dtype=np.float64)
     pmfs = checked_distributions(vertices, m)
-    require_compositions(n, m, pmfs.shape[0])
     # Pairs per second, for the estimate of time.
-    expect("compositions of distributions", math.comb(n + pmfs.shape[0] + m - 1, n), 3e7)
-    values = _checked_values(log_values, n, m)
-    top, evaluated = float(values.max()), math.comb(n + pmfs.shape[0] - 1, n)
+    expect("compositions of distributions", math.comb(n + len(pmfs) + m - 1, n), 3e7)
+    top, evaluated = float(values.max()), math.comb(n + len(pmfs) - 1, n)
     every = "every composition", evaluated, evaluated
     if top == -math.inf:
-        return MaximumCertificate(top, (n,) + (0,) * (pmfs.shape[0] - 1), top, 0.0, *every)
-    linear = _fits_doubles(values, n, pmfs)
+        return MaximumCertificate(top, (n,) + (0,) * (len(pmfs) - 1), top, 0.0, *every)
+    finite, least = values[np.isfinite(values)], -math.log(float(pmfs[pmfs > 0].min()))
+    spread = float(finite.max() - finite.min())
+    # Whether no expectation that matters underflows if V is scaled to a maximum of 1.
+    linear = spread + (n * least if finite.size < values.size else 0.0) < _DOUBLE_RANGE
     # Axes of state: histogram, function. ends[-1][j]: functions whose last vertex is at most j.
     state = (np.exp(values - top) if linear else values - top)[:, None]
-    ends = [np.ones(pmfs.shape[0], dtype=np.int64)]
+    ends = [np.ones(len(pmfs), dtype=np.int64)]
     for remaining in track(range(n - 1, -1, -1), "compositions of distributions"):
         state = _with_record(state, remaining, pmfs, ends[-1], linear=linear)
         ends.append(np.cumsum(ends[-1]))
     best = int(np.argmax(state[0]))
-    value = top + _logarithm(float(state[0, best]), linear=linear)
-    rounding = _rounding(values, n, pmfs, value, linear=linear)
+    value = float(state[0, best])
+    if linear:
+        value = math.log(value) if value > 0.0 else -math.inf
+    value += top
+    errors = n * (m + 2) + _DOUBLE_RANGE + 8
+    if not linear:
+        reach = spread + n * least + 4
+        errors = n * m * (reach + 1) + reach + 8
+    rounding = 2.0**-52 * (errors + (abs(value) if math.isfinite(value) else 0.0))
     return MaximumCertificate(value, _composition(best, ends), value + rounding, rounding, *every)
-
-
-def log_composed(
-    log_values: npt.ArrayLike,
-    records: int,
-    categories: int,
-    pmfs: npt.ArrayLike,
-    composition: Sequence[int],
-) -> tuple[float, float]:
-    """Return log E V(h) of one composition, and a bound on its rounding error.
-
-    The arguments are those of `largest_expectation`, and how many records come from each pmf.
-    """
-    n = _checks.integer("records", records, 1)
-    m = _checks.integer("categories", categories, 2)
-    rows = checked_distributions(pmfs, m)
-    if max(n, m) >= 10**6 or math.comb(n + m, m) > _LARGEST_WORK:
-        raise ParameterError(
-            f"records is {n} with {m} categories: more than {_LARGEST_WORK:,} histograms of at "
-            "most as many records. Use fewer records, or merge categories."
-        )
-    values, used = _checked_values(log_values, n, m), rows[np.asarray(composition) > 0]
-    top, remaining = float(values.max()), n
-    if top == -math.inf:
-        return top, 0.0
-    linear, one = _fits_doubles(values, n, used), np.ones(1, dtype=np.int64)
-    state = (np.exp(values - top) if linear else values - top)[:, None]
-    for pmf in np.repeat(rows, composition, axis=0):
-        remaining -= 1
-        state = _with_record(state, remaining, pmf[None], one, linear=linear)
-    value = top + _logarithm(float(state[0, 0]), linear=linear)
-    return value, _rounding(values, n, used, value, linear=linear)
-
-
-def _logarithm(value: float, *, linear: bool) -> float:
-    return value if not linear else math.log(value) if value > 0.0 else -math.inf
-
-
-def _checked_values(log_values: npt.ArrayLike, n: int, m: int) -> Vector:
-    values, count = np.asarray(log_values, dtype=np.float64), histogram_count(n, m)
-    if values.shape != (count,) or not np.all(values < np.inf):
-        raise ParameterError(
-            f"log_values has shape {values.shape}; it must be ({count},) and below infinity."
-        )
-    return values
 
 
 def _with_record(
@@ -520,19 +448,16 @@ def _with_record(
             are continued with vertex j, so that each composition occurs once.
         linear: whether the state holds V, not log V.
     """
-    m = pmfs.shape[1]
-    table = histograms(records, m)
+    table = histograms(records, pmfs.shape[1])
     # extended[c][h] is V[h + e_c]; axes of state: histogram, function.
-    extended = [state[index_of(table + np.eye(m, dtype=np.int64)[c])] for c in range(m)]
-    functions = []
+    extended = [state[index_of(table + more)] for more in np.eye(pmfs.shape[1], dtype=np.int64)]
+    times, plus = (np.multiply, np.add) if linear else (np.add, np.logaddexp)
     with np.errstate(divide="ignore"):
         factors = pmfs if linear else np.log(pmfs)
+    functions = []
     for pmf, end in zip(factors, ends.tolist(), strict=True):
-        times, plus = (np.multiply, np.add) if linear else (np.add, np.logaddexp)
-        function = times(pmf[0], extended[0][:, :end])
-        for c in range(1, m):
-            plus(function, times(pmf[c], extended[c][:, :end]), out=function)
-        functions.append(function)
+        terms = (times(p, part[:, :end]) for p, part in zip(pmf, extended, strict=True))
+        functions.append(reduce(lambda total, term: plus(total, term, out=total), terms))
     return np.concatenate(functions, axis=1)
 
 
@@ -551,45 +476,19 @@ def _composition(index: int, ends: list[IntVector]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _fits_doubles(values: Vector, n: int, pmfs: Matrix) -> bool:
-    """Whether no relevant expectation underflows if V is scaled to a maximum of 1."""
-    finite = values[np.isfinite(values)]
-    lowest = float(finite.min() - finite.max())
-    if finite.size < values.size:
-        lowest += n * math.log(float(pmfs[pmfs > 0].min()))
-    return lowest > -_DOUBLE_RANGE
-
-
-def _rounding(values: Vector, n: int, pmfs: Matrix, log_value: float, *, linear: bool) -> float:
-    """Bound the rounding error of the logarithm of an expectation.
-
-    In doubles each step multiplies and adds m times, the distributions have up to m roundings, and
-    the ends add an exponential and a logarithm of at most 690. In logarithms each of the 2 m
-    operations of a step rounds a number of at most the range of log V plus that of the log pmfs.
-    """
-    m, size = pmfs.shape[1], abs(log_value) if math.isfinite(log_value) else 0.0
-    if linear:
-        return 2.0**-52 * (n * (m + 2) + _DOUBLE_RANGE + size + 8)
-    finite = values[np.isfinite(values)]
-    # Largest |log| of a pmf's entries, and the range of log V plus n such logarithms.
-    least = -math.log(float(pmfs[pmfs > 0].min()))
-    reach = float(finite.max() - finite.min()) + n * least + 4
-    return 2.0**-52 * (n * m * (reach + 1) + reach + size + 8)
-
-
 def require_compositions(n: int, m: int, vertices: int) -> None:
-    """Check the sizes as `largest_expectation` does."""
+    """Check that `largest_expectation` has not too much to do."""
     if max(n, m, vertices) < 10**6:
         work = math.comb(n + vertices + m - 1, n)
         level = max(
             math.comb(s + vertices - 1, s) * histogram_count(n - s, m)
             for s in range(0, n + 1, max(1, n // 64))
         )
-        # So many pairs at once take 400 MB.
-        if work <= _LARGEST_WORK and level <= 5 * 10**7:
+        # Time fixes the pairs of a composition and a histogram, memory those at once: 400 MB.
+        if work <= 2 * 10**9 and level <= 5 * 10**7:
             return
     raise ParameterError(
         f"records is {n} with {m} categories and {vertices} vertices: too many compositions and "
-        f"histograms; there may be at most {_LARGEST_WORK:,} pairs of them in all and "
-        "50,000,000 at once. Use fewer records, or merge categories."
+        f"histograms; there may be at most 2,000,000,000 pairs of them in all "
+        "and 50,000,000 at once. Use fewer records, or merge categories."
     )

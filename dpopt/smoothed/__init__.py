@@ -12,28 +12,22 @@ from dpopt.prob.histograms import (
     hull_vertices,
 )
 from dpopt.smoothed.delta import (
-    ExpectedDelta,
     SmoothedDelta,
     SmoothedEpsilon,
-    expected_delta,
     smoothed_delta,
     smoothed_epsilon,
 )
-from dpopt.smoothed.mechanisms import AnonymousMechanism, KernelMechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.profile import (
     PrivacyProfile,
-    WorstCase,
     log_exposure,
     privacy_profile,
-    worst_case_delta,
 )
 from dpopt.smoothed.sgd import SgdNeighbour, SgdProfile, sgd_profile
 
 __all__ = [
     "AnonymousMechanism",
     "BatchDistribution",
-    "ExpectedDelta",
-    "KernelMechanism",
     "MaximumCertificate",
     "PrivacyProfile",
     "SamplingHistogram",
@@ -41,9 +35,7 @@ __all__ = [
     "SgdProfile",
     "SmoothedDelta",
     "SmoothedEpsilon",
-    "WorstCase",
     "batch_distribution",
-    "expected_delta",
     "histograms",
     "hull_vertices",
     "log_exposure",
@@ -51,5 +43,4 @@ __all__ = [
     "sgd_profile",
     "smoothed_delta",
     "smoothed_epsilon",
-    "worst_case_delta",
 ]

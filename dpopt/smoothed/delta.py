@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import _checks
-from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import IntVector, Json, Matrix, Vector, frozen
-from dpopt.prob.compositions import log_composition, maximise
+from dpopt.prob.compositions import maximise
 from dpopt.prob.histograms import (
     MaximumCertificate,
     binary_share,
@@ -24,10 +23,8 @@ from dpopt.prob.histograms import (
     extremes,
     hull_vertices,
     largest_expectation,
-    log_composed,
     require_compositions,
 )
-from dpopt.prob.sum_pmf import allowance
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from dpopt.smoothed.profile import LARGEST_EPSILON, log_exposure, log_profile
 from dpopt.smoothed.results import LN10, DeltaResult
@@ -104,24 +101,6 @@ class SmoothedDelta(DeltaResult[float]):
         axes.margins(x=0.5)
 
 
-@dataclass(frozen=True)
-class ExpectedDelta:
-    """E_{x ~ pi} delta_{epsilon,M}(x) at one composition of the records.
-
-    Attributes:
-        log_delta: natural logarithm of the expected delta(x), -inf if it is 0.
-        rounding: bound on the rounding error of ``log_delta``, given the profile as computed.
-    """
-
-    log_delta: float
-    rounding: float
-
-    @property
-    def delta(self) -> float:
-        """The expectation itself; 0 below 1e-308."""
-        return math.exp(self.log_delta)
-
-
 @dataclass(frozen=True, eq=False)
 class SmoothedEpsilon:
     """The least epsilon at which smoothed delta is at most a target.
@@ -173,7 +152,9 @@ def smoothed_delta(
     References:
         Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3, Proposition 7, Algorithm 1.
     """
-    epsilon, pmfs = _checked(mechanism, epsilon, distributions)
+    _checks.instance("mechanism", mechanism, AnonymousMechanism)
+    pmfs = checked_distributions(distributions, mechanism.categories)
+    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if mechanism.categories > 2:
         vertices = _vertices(tuple(map(tuple, pmfs.tolist())))
         require_compositions(mechanism.records, mechanism.categories, vertices.size)
@@ -184,44 +165,6 @@ def smoothed_delta(
         log_dp_delta = float(np.max(values))
     best = _largest(mechanism, values, pmfs)
     return SmoothedDelta(mechanism, epsilon, frozen(pmfs), best, log_dp_delta)
-
-
-def expected_delta(
-    mechanism: AnonymousMechanism,
-    epsilon: float,
-    distributions: npt.ArrayLike,
-    composition: Sequence[int],
-) -> ExpectedDelta:
-    """Return E_{x ~ pi} delta_{epsilon,M}(x) if n_j of the records come from distribution j.
-
-    Records are independent, and their order does not matter since M is anonymous. `smoothed_delta`
-    is the maximum over all compositions n_1 + ... + n_l = n, integers of at least 0. The other
-    arguments, and the errors, are those of `smoothed_delta`.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list.
-
-    Example:
-        >>> from dpopt import smoothed
-        >>> mechanism = smoothed.SamplingHistogram(36, 34)
-        >>> round(smoothed.expected_delta(mechanism, 0.0, [0.4, 0.6], [36, 0]).delta, 12)
-        0.477756536586
-
-    References:
-        Liu, Wang, Xia, Smoothed Differential Privacy, Definition 3 and Algorithm 1.
-    """
-    epsilon, pmfs = _checked(mechanism, epsilon, distributions)
-    n, m = mechanism.records, mechanism.categories
-    counts = _checked_composition(composition, n, len(pmfs))
-    values = log_profile(mechanism, epsilon)
-    used = np.unique(pmfs[counts > 0], axis=0)
-    if m > 2 or len(used) > 2:
-        return ExpectedDelta(*log_composed(values, n, m, pmfs, counts.tolist()))
-    # At most two distinct pmfs over two categories; ``ones`` records come from the larger.
-    low, high = (used[row] for row in extremes(used))
-    ones = int(counts[np.all(pmfs == high, axis=1)].sum()) if len(used) == 2 else 0
-    log_value = log_composition(values, binary_share(low), binary_share(high), ones)
-    return ExpectedDelta(log_value, allowance(n, log_value))
 
 
 def smoothed_epsilon(
@@ -298,31 +241,10 @@ def _largest(mechanism: AnonymousMechanism, values: Vector, pmfs: Matrix) -> Max
     return replace(best, composition=tuple(counts.tolist()))
 
 
-def _checked(
-    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
-) -> tuple[float, Matrix]:
-    """Return epsilon and the distributions, checked."""
-    _checks.instance("mechanism", mechanism, AnonymousMechanism)
-    pmfs = checked_distributions(distributions, mechanism.categories)
-    return _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON), pmfs
-
-
 @lru_cache(maxsize=8)
 def _vertices(distributions: tuple[tuple[float, ...], ...]) -> IntVector:
     """Return `hull_vertices`, cached for the next epsilon."""
     return hull_vertices(distributions)
-
-
-def _checked_composition(composition: npt.ArrayLike, records: int, pmfs: int) -> IntVector:
-    array = _checks.array("composition", composition)
-    if array.shape == (pmfs,):
-        counts = [_checks.integer("composition", count, 0, records) for count in array.tolist()]
-        if sum(counts) == records:
-            return np.array(counts, dtype=np.int64)
-    raise ParameterError(
-        f"composition is {_checks.shown(composition)}; it must hold {pmfs} counts, one for each "
-        f"distribution, that sum to {records}."
-    )
 
 
 def _suffices(answer: SmoothedDelta, target: float) -> bool:

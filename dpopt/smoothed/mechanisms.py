@@ -18,14 +18,12 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import decimal_rational
-from dpopt._types import Json, Matrix, brief
+from dpopt._types import Json, Matrix
 from dpopt.prob.histograms import (
     IntMatrix,
     checked_histograms,
     histogram_count,
     histograms,
-    index_of,
-    unit_rows,
 )
 from dpopt.prob.pmf import binomial_pmf, from_ratios
 
@@ -71,58 +69,6 @@ class AnonymousMechanism(ABC):
     @abstractmethod
     def to_dict(self) -> Json:
         """Return the parameters as plain values."""
-
-
-@dataclass(frozen=True, eq=False)
-class KernelMechanism(AnonymousMechanism):
-    """An anonymous mechanism given by its kernel, one pmf for each histogram.
-
-    Attributes:
-        records: n, at least 1.
-        categories: m, at least 2.
-        kernel: Pr[output | histogram], shape (C(n + m - 1, m - 1), outputs), rows in the order of
-            `histograms`, divided by their sums, which must be 1 to 1e-9; read-only.
-        name: name of the mechanism in `to_dict`.
-    """
-
-    records: int
-    categories: int
-    kernel: Matrix
-    name: str = "kernel"
-
-    def __repr__(self) -> str:
-        return brief(self)
-
-    def __post_init__(self) -> None:
-        n = _checks.integer("records", self.records, 1)
-        m = _checks.integer("categories", self.categories, 2)
-        count = histogram_count(n, m)
-        rows = _checks.floats("kernel", self.kernel)
-        if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] < 1:
-            raise ParameterError(
-                f"kernel has shape {rows.shape}; it must be ({count}, outputs), one row for each "
-                "histogram."
-            )
-        settle(self, records=n, categories=m, kernel=unit_rows("kernel", rows))
-
-    @property
-    def outputs(self) -> int:
-        """Number of columns of the kernel."""
-        return self.kernel.shape[1]
-
-    def pmfs(self, histograms: npt.ArrayLike) -> Matrix:
-        """Return rows of the kernel; see `AnonymousMechanism.pmfs`."""
-        rows = checked_histograms(histograms, self.records, self.categories)
-        return self.kernel[index_of(rows)]
-
-    def to_dict(self) -> Json:
-        """Return the parameters and the kernel as plain values."""
-        return {
-            "mechanism": self.name,
-            "records": self.records,
-            "categories": self.categories,
-            "kernel": self.kernel.tolist(),
-        }
 
 
 @dataclass(frozen=True)

@@ -96,30 +96,6 @@ class PrivacyProfile(DeltaResult[Vector]):
         axes.set_ylabel(r"$\log_{10} \delta(x)$")
 
 
-@dataclass(frozen=True, eq=False)
-class WorstCase:
-    """DP's delta, the maximum of delta_{epsilon,M}(x) over databases (Theorem 1).
-
-    Attributes:
-        mechanism: M.
-        epsilon: in nats.
-        log_delta: natural logarithm of the maximum.
-        histogram: a database that attains it.
-        method: "closed form" or "every database".
-    """
-
-    mechanism: AnonymousMechanism
-    epsilon: float
-    log_delta: float
-    histogram: tuple[int, ...]
-    method: str
-
-    @property
-    def delta(self) -> float:
-        """DP's delta."""
-        return math.exp(self.log_delta)
-
-
 def privacy_profile(
     mechanism: AnonymousMechanism, epsilon: float, histogram: npt.ArrayLike | None = None
 ) -> PrivacyProfile:
@@ -159,33 +135,6 @@ def privacy_profile(
     else:
         logs = general_log_profile(mechanism, epsilon, counts)
     return PrivacyProfile(mechanism, epsilon, tuple(counts.tolist()), frozen(logs))
-
-
-def worst_case_delta(mechanism: AnonymousMechanism, epsilon: float) -> WorstCase:
-    """Return DP's delta: the largest delta_{epsilon,M}(x) of any database (Theorem 1).
-
-    For `SamplingHistogram` it is, at every epsilon, the probability r that a given record is drawn;
-    `log_exposure` has the proof. Arguments and errors are those of `privacy_profile`.
-
-    Raises:
-        ParameterError: if an argument is out of range, or there are too many databases to list, or
-            there is too much to sum.
-
-    Example:
-        >>> from dpopt import smoothed
-        >>> mechanism = smoothed.SamplingHistogram(records=10, drawn=9)
-        >>> round(smoothed.worst_case_delta(mechanism, 1.0).delta, 6)
-        0.9
-    """
-    _checks.instance("mechanism", mechanism, AnonymousMechanism)
-    epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
-    if isinstance(mechanism, SamplingHistogram):
-        database = (0,) * (mechanism.categories - 1) + (mechanism.records,)
-        return WorstCase(mechanism, epsilon, log_exposure(mechanism), database, "closed form")
-    profile = privacy_profile(mechanism, epsilon)
-    row = profile.worst
-    database = tuple(profile.histograms[row].tolist())
-    return WorstCase(mechanism, epsilon, float(profile.log_delta[row]), database, "every database")
 
 
 def log_exposure(mechanism: SamplingHistogram) -> float:

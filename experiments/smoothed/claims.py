@@ -56,7 +56,7 @@ def run(config: Config) -> Outcome:
     for drawn in config.replacement:
         mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
         epsilon = 1.0
-        exact = smoothed.worst_case_delta(mechanism, epsilon).delta
+        exact = math.exp(smoothed.log_exposure(mechanism))
         largest = float(smoothed.privacy_profile(mechanism, epsilon).delta.max())
         row = {"records": n, "drawn": drawn, "dp_delta": exact, "largest_profile": largest}
         theorem.append(row | {"out_of_reach": drawn / (n + 1)})

@@ -115,7 +115,7 @@ def _record(election: Election, lost_rate: float, threshold: float) -> dict[str,
         "log10_delta": float(profile.log10_delta[0]),
         "log10_utility": adversary_utility(mechanism, threshold, counts) / math.log(10.0),
         "log10_one_over_n": -math.log10(election.records),
-        "log10_dp_delta": smoothed.worst_case_delta(mechanism, epsilon).log_delta / math.log(10.0),
+        "log10_dp_delta": smoothed.log_exposure(mechanism) / math.log(10.0),
     }
     return {
         "year": int(election.name),

@@ -97,6 +97,7 @@ def run(config: Config) -> Outcome:
 def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Any]:
     mechanism = NoisyHistogram(n, drawn, epsilon)
     claimed = epsilon * drawn / n
+    found = smoothed.smoothed_delta(mechanism, claimed, distributions)
     return {
         "records": n,
         "drawn": drawn,
@@ -104,10 +105,8 @@ def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -
         "claimed_epsilon": claimed,
         "least_epsilon": float(least_epsilon(mechanism).max()),
         "amplified_epsilon": noisy_guarantee(mechanism).amplified,
-        "dp_delta_at_claimed": smoothed.worst_case_delta(mechanism, claimed).delta,
-        "smoothed_delta_at_claimed": smoothed.smoothed_delta(
-            mechanism, claimed, distributions
-        ).delta,
+        "dp_delta_at_claimed": found.dp_delta,
+        "smoothed_delta_at_claimed": found.delta,
     }
 
 

@@ -12,6 +12,7 @@ from scipy.stats import hypergeom
 
 from dpopt import smoothed
 from experiments.smoothed.program import distributional_delta
+from tests.smoothed.pmfs import KernelMechanism
 
 PMFS = [[0.3, 0.7], [0.6, 0.4]]
 
@@ -61,7 +62,7 @@ def test_smoothed_implies_distributional(epsilon: float) -> None:
     rng = np.random.default_rng(3)
     for _ in range(4):
         kernel = rng.dirichlet(np.ones(3), size=15)
-        mechanism = smoothed.KernelMechanism(4, 3, kernel, "random")
+        mechanism = KernelMechanism(4, 3, kernel)
         pmfs = rng.dirichlet(np.ones(3), size=2)
         apart = distributional_delta(mechanism, epsilon, pmfs)
         found = smoothed.smoothed_delta(mechanism, epsilon, pmfs)

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
-from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from experiments.smoothed.noisy import (
     NoisyHistogram,
@@ -21,6 +21,7 @@ from experiments.smoothed.noisy import (
     noisy_guarantee,
 )
 from tests import oracles
+from tests.smoothed.pmfs import KernelMechanism
 
 
 def noisy_pmf(histogram: oracles.Counts, drawn: int, r: Fraction) -> oracles.Pmf:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from dpopt.prob.histograms import histogram_count, histograms
-from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import SamplingHistogram
 from experiments.smoothed.utility import adversary_utility, candidates_utility
 from tests import oracles
+from tests.smoothed.pmfs import KernelMechanism
 
 Pmf = list[Fraction]
 HALF = Fraction(1, 2)

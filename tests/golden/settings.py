@@ -23,6 +23,7 @@ from dpopt import (
     majority,
     smoothed,
 )
+from dpopt.prob import poisson_binomial_pmf
 from dpopt.proofs.roots import product_text
 from experiments.majority import baselines
 
@@ -220,9 +221,10 @@ def largest(mechanism: Any, epsilon: float, distributions: Any) -> Numbers:
     }
 
 
-def expected(mechanism: Any, *asked: Any) -> Numbers:
-    found = smoothed.expected_delta(mechanism, *asked)
-    return {"delta": found.delta, "log10_delta": found.log_delta / math.log(10)}
+def expected(mechanism: Any, epsilon: float, shares: Any, counts: list[int]) -> Numbers:
+    chances = poisson_binomial_pmf(np.repeat(shares, counts))
+    mean = float(chances @ smoothed.privacy_profile(mechanism, epsilon).delta)
+    return {"delta": mean, "log10_delta": math.log10(mean)}
 
 
 def profile(mechanism: Any, epsilon: float, histogram: Any = None) -> Numbers:
@@ -235,7 +237,7 @@ def least_smoothed(mechanism: Any, delta: float, distributions: Any) -> Numbers:
 
 
 def worst(mechanism: Any, epsilon: float) -> Numbers:
-    return {"delta": smoothed.worst_case_delta(mechanism, epsilon).delta}
+    return {"delta": float(smoothed.privacy_profile(mechanism, epsilon).delta.max())}
 
 
 def step(values: Any, drawn: int, epsilons: Any, **named: Any) -> Numbers:

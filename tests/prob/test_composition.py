@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.prob import compositions
-from dpopt.prob.compositions import all_compositions, log_composition, maximise
-from dpopt.prob.sum_pmf import allowance, share_of
+from dpopt.prob.compositions import all_compositions, maximise
+from dpopt.prob.sum_pmf import Sequence, allowance, expectation, share_of, sum_pmf
 from tests.oracles import poisson_binomial
 
 shares = st.one_of(
@@ -32,6 +32,12 @@ exponents = st.lists(
 
 def log_all_compositions(log_values, low, high):
     return all_compositions(np.array(log_values, dtype=float), share_of(low), share_of(high))
+
+
+def log_composition(log_values, low, high, ones):
+    values = np.asarray(log_values, float)
+    shares = share_of(low), share_of(high)
+    return expectation(Sequence(values), sum_pmf(*shares, values.size - 1 - ones, ones))
 
 
 def log_expected(log_values, share):

@@ -151,7 +151,6 @@ BY_FUNCTION: dict[str, Makers] = {
         "lower": lambda: [None],
         "upper": lambda: [0.5],
     },
-    "smoothed.KernelMechanism": {"records": lambda: 1, "kernel": lambda: np.eye(2)},
     "smoothed.batch_distribution": {"drawn": lambda: 2},
     "smoothed.sgd_profile": {"drawn": lambda: 2},
     "privacy.general_composition": {"guarantee": lambda: Guarantee(0.1, 1e-6)},

@@ -32,7 +32,7 @@ PATHS = {"path"}
 # Arrays of a few numbers say more than their shape; a certificate's fractions are exact.
 SPELLED = {"BatchDistribution", "Certificate", "Rows"}
 # Any value will do: a label that is only shown.
-LABELS = {"smoothed.KernelMechanism.name", "dpopt.certify.inputs"} | {
+LABELS = {"dpopt.certify.inputs"} | {
     f"privacy.Certificate.{name}" for name in ("claim", "tightest", "digest")
 }
 

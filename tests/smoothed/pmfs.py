@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
@@ -14,11 +15,32 @@ import numpy as np
 import numpy.typing as npt
 from mpmath import mp, mpf
 
+from dpopt.prob.histograms import checked_histograms, index_of
 from dpopt.smoothed import sampling
-from dpopt.smoothed.mechanisms import SamplingHistogram
+from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from tests.oracles import Counts, Pmf, compositions, delta, hypergeometric, multinomial
 
 Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMechanism(AnonymousMechanism):
+    """An anonymous mechanism of one's own: a pmf for each histogram, in their order."""
+
+    records: int
+    categories: int
+    kernel: Vector
+
+    @property
+    def outputs(self) -> int:
+        return self.kernel.shape[1]
+
+    def pmfs(self, histograms: npt.ArrayLike) -> Vector:
+        rows = checked_histograms(histograms, self.records, self.categories)
+        return self.kernel[index_of(rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"mechanism": "kernel", "kernel": self.kernel.tolist()}
 
 
 def records_of(histogram: Counts) -> list[int]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from dpopt.prob.histograms import histograms
-from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import SamplingHistogram
 from tests import oracles
 from tests.smoothed import pmfs
 
@@ -50,15 +50,3 @@ def test_more_draws_than_records_and_deep_tails() -> None:
     exact = as_row(oracles.hypergeometric((500, 500), 500), 500, 2)
     assert 0 < exact[0] < 1e-299
     np.testing.assert_allclose(large.pmfs([[500, 500]])[0], exact, rtol=1e-12, atol=0)
-
-
-def test_a_kernel_is_read_back_by_histogram() -> None:
-    rows = histograms(4, 3)
-    kernel = np.random.default_rng(2).dirichlet(np.ones(5), size=len(rows))
-    mechanism = KernelMechanism(4, 3, kernel, "mine")
-    order = np.random.default_rng(3).permutation(len(rows))
-    np.testing.assert_allclose(mechanism.pmfs(rows[order]), kernel[order], rtol=1e-15)
-    assert mechanism.outputs == 5
-    assert not mechanism.kernel.flags.writeable
-    assert mechanism.to_dict()["mechanism"] == "mine"
-    assert mechanism.to_dict()["kernel"] == mechanism.kernel.tolist()

@@ -11,10 +11,11 @@ import pytest
 from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed import profile
-from dpopt.smoothed.mechanisms import KernelMechanism, SamplingHistogram
+from dpopt.smoothed.mechanisms import SamplingHistogram
 from dpopt.smoothed.profile import general_log_profile
 from tests import oracles
 from tests.smoothed import pmfs
+from tests.smoothed.pmfs import KernelMechanism
 
 
 @pytest.mark.parametrize(

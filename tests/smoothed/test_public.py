@@ -13,6 +13,7 @@ from dpopt import smoothed
 from dpopt.prob.histograms import dropping_loss
 from dpopt.smoothed import delta as delta_module
 from experiments.smoothed.utility import adversary_utility
+from tests.smoothed.pmfs import KernelMechanism
 
 DC, NE_3 = 18586 / 335909, 222179 / 288033
 DISTRICTS = [DC, 0.4666, NE_3]
@@ -87,15 +88,6 @@ def test_no_delta_is_above_one(epsilon: float) -> None:
         assert found == pytest.approx(0.0, abs=1e-11)
 
 
-def test_worst_case_of_a_kernel_is_found_by_listing() -> None:
-    response = np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]])
-    mechanism = smoothed.KernelMechanism(2, 2, response, "two answers")
-    found = smoothed.worst_case_delta(mechanism, 0.0)
-    assert found.delta == pytest.approx(0.25)
-    assert found.method == "every database"
-    assert smoothed.worst_case_delta(mechanism, math.log(2.0)).delta == 0.0
-
-
 def test_no_epsilon_suffices_where_a_category_may_be_absent() -> None:
     mechanism = smoothed.SamplingHistogram(5, 4)
     found = smoothed.smoothed_epsilon(mechanism, 1e-6, [0.5])
@@ -139,7 +131,7 @@ def test_a_bound_that_is_the_maximum_is_certified() -> None:
 
 def test_delta_of_a_kernel_for_its_worst_database() -> None:
     response = np.array([[0.75, 0.25], [0.5, 0.5], [0.4, 0.6]])
-    mechanism = smoothed.KernelMechanism(2, 2, response, "two answers")
+    mechanism = KernelMechanism(2, 2, response)
     found = smoothed.smoothed_delta(mechanism, 0.0, [0.0, 0.1])
     assert found.dp_delta == pytest.approx(0.25)
 
