@@ -357,10 +357,10 @@ class _Search:
         self, curve: str, parameter: float | None, solved: tuple[Table, Solution | None]
     ) -> _Candidate:
         (table, solution), setting = solved, self.setting
-        rounds = [setting.output_pairs(table)] * setting.releases
+        pairs, releases = setting.output_pairs(table), setting.releases
         # Cells on either side of 1; beyond 100 releases the grid reaches about sqrt(k) as far.
-        cells = math.ceil(4_000 * max(1.0, math.sqrt(setting.releases / 100)))
-        spent = interval(rounds, setting.total.epsilon, cells, lower=False)[1]
+        cells = math.ceil(4_000 * max(1.0, math.sqrt(releases / 100)))
+        spent = interval(pairs, releases, setting.total.epsilon, cells, lower=False)[1]
         return _Candidate(table, setting.value(table), solution, curve, parameter, spent)
 
     def _better(self, candidate: _Candidate, rival: _Candidate) -> bool:

@@ -44,7 +44,7 @@ from dpopt.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from dpopt.shape import Design
 
-__all__ = ["Enclosed", "Engine", "adaptive_delta", "adaptive_epsilon", "ordered_delta"]
+__all__ = ["Enclosed", "Engine", "adaptive_delta", "adaptive_epsilon"]
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 """Two distributions over the same outputs, P and Q."""
@@ -121,7 +121,12 @@ def adaptive_delta(
     releases = _checks.integer("releases", releases, 1, 1_000_000)
     source = _source(pairs, releases)
     if not isinstance(source, DominatingPair):
-        return _delta_on_grids([source] * releases, epsilon, accuracy)
+        epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
+        accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
+        return _refined(
+            lambda cells: interval(source, releases, epsilon, cells),
+            lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper,
+        )
     epsilon = _checks.real("epsilon", epsilon, 0.0)
     if (losses := _composed(source, releases)) is not None:
         spent = float(losses.get_delta_for_epsilon(epsilon)) + _FFT * releases
@@ -132,31 +137,6 @@ def adaptive_delta(
     )
 
 
-def ordered_delta(
-    mechanisms: Sequence[Pairs], epsilon: float, *, accuracy: float = 1e-3
-) -> Enclosed:
-    """Return the least delta at epsilon of different mechanisms in a fixed order, enclosed.
-
-    The inputs of each may depend on the outputs before it. Another order can have another delta.
-
-    Args:
-        mechanisms: the pairs of each, see `adaptive_delta`; the first one released first.
-        epsilon: of all together, at least 0, in nats.
-        accuracy: see `adaptive_delta`.
-
-    Raises:
-        ParameterError: as for `adaptive_delta`.
-
-    Example:
-        >>> from dpopt.composition import ordered_delta
-        >>> response = [([0.6, 0.4], [0.4, 0.6])]
-        >>> erasure = [([0.7, 0.3, 0.0], [0.7, 0.0, 0.3])]
-        >>> round(ordered_delta([response, erasure], 0.5, accuracy=1e-9).upper, 6)
-        0.3
-    """
-    return _delta_on_grids(_rounds(mechanisms), epsilon, accuracy)
-
-
 def decided_delta(
     pairs: Sequence[tuple[Vector, Vector]], releases: int, epsilon: float, delta: float
 ) -> Enclosed:
@@ -165,7 +145,7 @@ def decided_delta(
     Unless the finest grid does not tell. The pairs are checked, in the orders that count; a
     ParameterError is raised if releases times outcomes are too many for the first grid.
     """
-    rounds, outcomes = [pairs] * releases, sum(p.size for p, _ in pairs)
+    outcomes = sum(p.size for p, _ in pairs)
     each, most = releases * outcomes, _MOST_ENTRIES // (4 * _FIRST)
     if each > most:
         raise ParameterError(
@@ -173,7 +153,7 @@ def decided_delta(
             f"be at most {most // outcomes}, for {most:,} outcomes in all."
         )
     return _refined(
-        lambda cells: interval(rounds, epsilon, cells),
+        lambda cells: interval(pairs, releases, epsilon, cells),
         lambda enclosed: enclosed.upper <= delta or enclosed.lower > delta,
         min(_LAST, _MOST_ENTRIES // each),
     )
@@ -194,25 +174,16 @@ def _refined(
         cells *= 4
 
 
-def _rounds(mechanisms: Sequence[Pairs]) -> list[list[tuple[Vector, Vector]]]:
-    """Return the checked pairs of each mechanism in both orders; equal ones are the same list."""
-    known = dict[int, list[tuple[Vector, Vector]]]()
-    for each in mechanisms:
-        if id(each) not in known:
-            listed: Any = each
-            if hasattr(listed, "setting"):
-                # In all orders that count.
-                both = listed.setting.output_pairs(listed.table)
-            else:
-                both = [ordered for pair in listed for ordered in orders(pair)]
-            if not both:
-                raise ParameterError(
-                    "pairs is empty; it must hold at least one pair of distributions."
-                )
-            known[id(each)] = both
-    if not known:
-        raise ParameterError("mechanisms is empty; it must hold the pairs of at least one.")
-    return [known[id(each)] for each in mechanisms]
+def _neighbours(pairs: Pairs) -> list[tuple[Vector, Vector]]:
+    """Return the checked pairs in both orders, of a design in all orders that count."""
+    listed: Any = pairs
+    if hasattr(listed, "setting"):
+        both = listed.setting.output_pairs(listed.table)
+    else:
+        both = [ordered for pair in listed for ordered in _orders(pair)]
+    if not both:
+        raise ParameterError("pairs is empty; it must hold at least one pair of distributions.")
+    return both
 
 
 def adaptive_epsilon(
@@ -247,7 +218,7 @@ def adaptive_epsilon(
     if isinstance(source, DominatingPair):
         worst = _worst_epsilon(source.largest_loss, releases, delta)
     elif delta > 0.0:
-        return _epsilon_on_grids([source] * releases, delta, accuracy)
+        return _epsilon_on_grids(source, releases, delta, accuracy)
     else:
         endless = any(np.any((p > 0) & (q == 0)) for p, q in source)
         largest = math.inf if endless else max(largest_loss(p, q) for p, q in source) + _LOG
@@ -275,15 +246,14 @@ def _source(
     design: Any = pairs
     if isinstance(pairs, DominatingPair):
         return pairs
-    listed = not hasattr(design, "setting")
+    if not hasattr(design, "setting"):
+        return _neighbours(design)
     try:
-        (neighbours,) = _rounds([design])
+        neighbours = _neighbours(design)
     except ParameterError:
-        if listed:
-            raise
         return design.setting.dominating(design.table)
     entries = 2 * _FIRST * releases * sum(p.size for p, _ in neighbours)
-    if listed or (delta > 0.0 and entries <= _ENTRIES):
+    if delta > 0.0 and entries <= _ENTRIES:
         return neighbours
     try:
         return design.setting.dominating(design.table)
@@ -319,25 +289,14 @@ def _worst_epsilon(largest: float, releases: int, delta: float) -> float:
     return composed.epsilon if composed else float_up(releases * Fraction(largest))
 
 
-def _delta_on_grids(
-    rounds: list[list[tuple[Vector, Vector]]], epsilon: float, accuracy: float
-) -> Enclosed:
-    epsilon = _checks.real("epsilon", epsilon, 0.0, _REACH - 1)
-    accuracy = _checks.real("accuracy", accuracy, 0.0, 1.0, open_lower=True, open_upper=True)
-    return _refined(
-        lambda cells: interval(rounds, epsilon, cells),
-        lambda enclosed: enclosed.upper - enclosed.lower <= accuracy * enclosed.upper,
-    )
-
-
 def _epsilon_on_grids(
-    rounds: list[list[tuple[Vector, Vector]]], delta: float, accuracy: float
+    pairs: list[tuple[Vector, Vector]], releases: int, delta: float, accuracy: float
 ) -> Enclosed:
     most, cells = _REACH - 1, _FIRST
     while True:
 
         def excess(epsilon: float, cells: int = cells) -> float:
-            upper = interval(rounds, epsilon, cells, lower=False)[1]
+            upper = interval(pairs, releases, epsilon, cells, lower=False)[1]
             return math.log(max(upper, 1e-300) / delta)
 
         if excess(0.0) <= 0:
@@ -347,7 +306,7 @@ def _epsilon_on_grids(
             high = min(2 * high, most)
         if excess(high) > 0:
             raise ParameterError(
-                f"delta is {digits(delta)}; {len(rounds)} releases need an epsilon above {high:g}."
+                f"delta is {digits(delta)}; {releases} releases need an epsilon above {high:g}."
             )
         # Just above the root: its upper end is evaluated once more.
         high = float(brentq(excess, 0.0, high, xtol=accuracy / 8))
@@ -355,19 +314,19 @@ def _epsilon_on_grids(
             high += accuracy / 8
         below = max(high - accuracy / 2, 0.0)
         # On the last grid as near as it tells.
-        while (fits := interval(rounds, below, cells)[0] <= delta) and cells >= _LAST and below > 0:
+        while (
+            (fits := interval(pairs, releases, below, cells)[0] <= delta)
+            and cells >= _LAST
+            and below > 0
+        ):
             below = max(2 * below - high, 0.0)
         if not fits or cells >= _LAST:
             return Enclosed(below, high)
         cells *= 4
 
 
-def orders(pair: Pair) -> list[tuple[Vector, Vector]]:
-    """Return (P, Q) and (Q, P) as arrays of probabilities, checked.
-
-    Raises:
-        ParameterError: if they are no distributions over the same outputs.
-    """
+def _orders(pair: Pair) -> list[tuple[Vector, Vector]]:
+    """Return (P, Q) and (Q, P) as arrays of probabilities, checked."""
     p, q = (_checks.floats("pairs", side) for side in pair)
     if p.ndim != 1 or p.shape != q.shape or not p.size:
         raise ParameterError(f"pairs have shapes {p.shape} and {q.shape}; they must be equal.")
@@ -378,7 +337,8 @@ def orders(pair: Pair) -> list[tuple[Vector, Vector]]:
 
 
 def interval(
-    rounds: Sequence[Sequence[tuple[Vector, Vector]]],
+    pairs: Sequence[tuple[Vector, Vector]],
+    releases: int,
     epsilon: float,
     cells: int,
     error: float = 2.0**-50,
@@ -388,18 +348,18 @@ def interval(
     """Return both ends on a grid with about so many cells on either side of 1.
 
     Args:
-        rounds: for each release its pairs, checked, in the orders that count; the first release
-            first.
+        pairs: of neighbours, checked, in the orders that count.
+        releases: k.
         epsilon: in nats.
         cells: of the grid.
         error: largest relative error of the probabilities.
         lower: whether the lower end is computed; 0 if not, in a quarter of the time.
     """
-    grid = _Grid.of(rounds, epsilon, cells, error)
+    grid = _Grid.of(pairs, releases, epsilon, cells, error)
     # Before any release W(t) = max(t - e^epsilon, 0), rounded up, and its lines.
     above = np.maximum(grid.points * (1 + grid.step) - grid.growth * (1 - grid.step), 0.0)
     below = grid.first_below()
-    for pairs in reversed(rounds):
+    for _ in range(releases):
         above, below = grid.stepped(above, below, pairs, lower=lower)
     middle = grid.points.size // 2
     return float(below.values[middle]) if lower else 0.0, float(above[middle])
@@ -426,14 +386,14 @@ class _Grid:
     @classmethod
     def of(
         cls,
-        rounds: Sequence[Sequence[tuple[Vector, Vector]]],
+        pairs: Sequence[tuple[Vector, Vector]],
+        releases: int,
         epsilon: float,
         cells: int,
         error: float,
     ) -> _Grid:
-        """Return a grid for so many releases, each with the pairs of a round."""
-        releases, every = len(rounds), {id(pair): pair for pairs in rounds for pair in pairs}
-        largest = max(largest_loss(p, q) for p, q in every.values())
+        """Return a grid for so many releases."""
+        largest = max(largest_loss(p, q) for p, q in pairs)
         spread = 6 * math.sqrt(releases) * min(largest, 1.0) + 2
         reach = min(max(epsilon + 1, min(releases * largest + 0.1, epsilon + spread)), _REACH)
         cells = max(cells, math.ceil(reach * (releases + 2) / 8))
@@ -446,7 +406,7 @@ class _Grid:
             np.exp(np.arange(-cells, cells + 1) * width),
             width,
             math.exp(epsilon),
-            _STEP * max(1.0, max(p.size for p, _ in every.values()) / 8),
+            _STEP * max(1.0, max(p.size for p, _ in pairs) / 8),
             error,
             min(2 * cells, math.ceil(largest / width)) + 4,
             releases,

@@ -19,7 +19,7 @@ from scipy.stats import norm
 import dpopt
 from dpopt import Kernel, Majority, Multiclass, NotPrivateError, ParameterError, Plurality, verify
 from dpopt.budget import Budgeted, CurveRows, gaussian_curve, gaussian_delta
-from dpopt.composition import Engine, adaptive_delta, ordered_delta
+from dpopt.composition import Engine, adaptive_delta
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.shape import made
 from dpopt.table import Graph, Table
@@ -182,30 +182,8 @@ def test_tables_at_the_limits(
     assert run(path, None)[0] == 0
 
 
-ERASURE: Pairs = [
-    (
-        (Fraction(7, 10), Fraction(3, 10), Fraction(0)),
-        (Fraction(7, 10), Fraction(0), Fraction(3, 10)),
-    )
-]
-SKEWED: Pairs = [((Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 5), Fraction(4, 5)))]
-
-
 def plain(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
     return [(list(map(float, p)), list(map(float, q))) for p, q in pairs]
-
-
-def test_different_mechanisms_in_an_order() -> None:
-    """Against the recursion in fractions; the order matters."""
-    mechanisms, growth = [RESPONSE, ERASURE, SKEWED, RESPONSE], Fraction(3, 2)
-    epsilon, orders = math.log(growth), []
-    for order in permutations(range(4)):
-        exact = by_histories([both_orders(mechanisms[i]) for i in order], growth)
-        found = ordered_delta([plain(mechanisms[i]) for i in order], epsilon)
-        assert found.lower - 1e-9 <= exact <= found.upper + 1e-12
-        assert found.upper - found.lower <= 2e-3 * found.upper
-        orders.append(exact)
-    assert min(orders) < max(orders)
 
 
 def test_a_design_stands_for_its_pairs() -> None:

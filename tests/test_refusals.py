@@ -137,7 +137,6 @@ dpopt.Plurality(5, 3, **TWICE).problem() -> for several there is no single progr
 dpopt.Plurality(5, 3, rule="ladder", **TWICE) -> rule is 'ladder' and releases is 2
 dpopt.Plurality(5, 3, releases=0) -> releases is 0; it must be an integer of at least 1
 dpopt.Multiclass(5, 3, 0.3, voter_delta=0.1, **TWICE) -> voter_delta is 0.1 and releases is 2
-composition.ordered_delta([], 1.0) -> mechanisms is empty
 composition.adaptive_delta([], 1, 1.0) -> pairs is empty
 """,
     "votes": """

@@ -54,7 +54,7 @@ def certified_delta(pmf: Vector, releases: int, epsilon: float) -> float:
     """
     symmetric = np.concatenate([pmf[:0:-1], pmf])
     pair = np.append(symmetric, 0.0), np.append(0.0, symmetric)
-    return interval([[pair]] * releases, epsilon, _GRID, lower=False)[1]
+    return interval([pair], releases, epsilon, _GRID, lower=False)[1]
 
 
 def gaussian(last: int, scale: float) -> Vector:

@@ -209,7 +209,7 @@ def _largest(
     @cache
     def excess(log_parameter: float) -> float:
         pairs = setting.output_pairs(table_at(min(math.exp(log_parameter), most)))
-        spent = interval([pairs] * labels, total.epsilon, cells, lower=False)[1]
+        spent = interval(pairs, labels, total.epsilon, cells, lower=False)[1]
         return math.log(max(spent, 1e-300) / total.delta)
 
     end = math.log(most) if math.isfinite(most) else math.inf
