@@ -6,8 +6,7 @@ A_t[s] += A_(t-1)[s - v_i]; all terms are positive, so that after N insertions t
 each count is below N 2^-53. Counts are scaled by a common 2^-k, which is exact; below 2^53 they are
 exact integers.
 
-`leave_one_out` gives the counts without each of the records, and `HockeySticks` compares the pmf
-with those of all neighbours x', in which one value is replaced.
+`leave_one_out` gives the counts without each of the records.
 """
 
 from __future__ import annotations
@@ -78,12 +77,18 @@ def batch_distribution(
     sums = table[-1] / subsets(array.size, drawn)
     if not rounded:
         return BatchDistribution(drawn * least, frozen(sums))
-    # Axes after reshaping: output b, and the T sums s with floor((s + floor(T / 2)) / T) = b.
+    # Output b is published for the T sums s with floor((s + floor(T / 2)) / T) = b.
     half = drawn // 2
     outputs = (sums.size - 1 + half) // drawn + 1
-    padded = np.zeros(outputs * drawn)
-    padded[half : half + sums.size] = sums
-    return BatchDistribution(least, frozen(padded.reshape(outputs, drawn).sum(axis=1)))
+    blocks = padded(sums, half, outputs * drawn).reshape(outputs, drawn)
+    return BatchDistribution(least, frozen(blocks.sum(axis=1)))
+
+
+def padded(counts: Vector, before: int, size: int) -> Vector:
+    """Return counts with zeros before and after them."""
+    result = np.zeros(size)
+    result[before : before + counts.size] = counts
+    return result
 
 
 def leave_one_out(values: IntVector, drawn: int) -> Iterator[tuple[int, Vector, Vector]]:
@@ -194,103 +199,3 @@ def check_batch(values: IntVector, drawn: int) -> int:
             "2e+11."
         )
     return drawn
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The map from sums to outputs, for sums and values relative to the least value of x.
-
-    Output b is published for the sums b W - h, ..., b W - h + W - 1: W = T and h = floor(T / 2) for
-    the rounded mean, W = 1 and h = 0 for the sum.
-
-    Attributes:
-        width: W.
-        half: h.
-        first: least output of any neighbour.
-        count: number of outputs from ``first`` on.
-        low: least replacement.
-        high: largest replacement.
-    """
-
-    width: int
-    half: int
-    first: int
-    count: int
-    low: int
-    high: int
-
-    @classmethod
-    def of(cls, drawn: int, span: int, low: int, high: int, rounded: bool) -> Outputs:
-        """Return the outputs for T values in 0..span, one replaced by a value in low..high."""
-        width, half = (drawn, drawn // 2) if rounded else (1, 0)
-        first = (low + half) // width
-        last = ((drawn - 1) * span + high + half) // width
-        moves = (high - low + 1) * (last - first + 1)
-        # Pairs (replacement, output): memory fixes them.
-        if moves > 50_000_000:
-            raise ParameterError(
-                f"highest is {high - low:,} above lowest, with {last - first + 1:,} outputs: a "
-                f"table of {moves:,} entries; it may have at most 50,000,000."
-            )
-        return cls(width, half, first, last - first + 1, low, high)
-
-    def fixed(self, counts: Vector) -> Vector:
-        """Return counts by sum as counts by output, shape (count,)."""
-        padded = np.zeros(self.count * self.width)
-        # Sum s is at s + h - first W, so that each output is a row of W sums.
-        offset = self.half - self.first * self.width
-        padded[offset : offset + counts.size] = counts
-        return padded.reshape(self.count, self.width).sum(axis=1)
-
-    def shifted(self, counts: Vector) -> Matrix:
-        """Return counts by output after adding w to every sum, for w = low..high.
-
-        Its shape is (replacements, count).
-        """
-        # Row r of the windows has sum s at s + low + r + h - first W.
-        spread, size = self.high - self.low, self.count * self.width
-        padded = np.zeros(spread + size)
-        start = self.high + self.half - self.first * self.width
-        padded[start : start + counts.size] = counts
-        windows = np.lib.stride_tricks.sliding_window_view(padded, size)[::-1]
-        return np.add.reduceat(windows, np.arange(0, size, self.width), axis=1)
-
-
-class HockeySticks:
-    """The largest hockey-stick divergence so far for each epsilon, in the scale of the counts."""
-
-    def __init__(self, outputs: Outputs, epsilons: Vector) -> None:
-        self._outputs = outputs
-        self._factors = [(math.exp(e), math.expm1(e)) for e in epsilons.tolist()]
-        self.best: list[tuple[float, int, int, str]] = [(0.0, 0, 0, "")] * epsilons.size
-        """For each epsilon: the divergence, the replaced value, its replacement, the direction."""
-
-    def add(self, value: int, without: Vector, others: Vector) -> None:
-        """Update the maximum by the neighbours in which one record of ``value`` a is replaced.
-
-        L = ``without`` and M = ``others`` are counts of the T-subsets and of the (T-1)-subsets of
-        the other records, by sum from 0.
-        """
-        # P = L + M_a and P' = L + M_w by output; M_w are the rows of ``moved``.
-        low = self._outputs.low
-        fixed, moved = self._outputs.fixed(without), self._outputs.shifted(others)
-        original = moved[value - low]
-        scratch = np.empty(moved.shape)
-        for index, (factor, excess) in enumerate(self._factors):
-            covered = excess * fixed
-            remainder = original - covered
-            # (M_a - (e^eps - 1) L)_+ bounds the divergence for every w: skip if it is no larger.
-            if np.maximum(remainder, 0.0).sum() > self.best[index][0]:
-                np.multiply(moved, -factor, out=scratch)
-                scratch += remainder
-                self._keep(index, value, scratch, "d(x, x')")
-            np.subtract(moved, covered + factor * original, out=scratch)
-            self._keep(index, value, scratch, "d(x', x)")
-
-    def _keep(self, index: int, value: int, excess: Matrix, direction: str) -> None:
-        """Sum the positive parts for each replacement, and record the largest."""
-        sums = np.maximum(excess, 0.0, out=excess).sum(axis=1)
-        largest = int(np.argmax(sums))
-        if sums[largest] > self.best[index][0]:
-            replacement = self._outputs.low + largest
-            self.best[index] = (float(sums[largest]), value, replacement, direction)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -25,11 +26,10 @@ from dpopt._progress import track
 from dpopt._types import IntVector, Json, Vector, frozen
 from dpopt.prob.batches import (
     LARGEST_VALUE,
-    HockeySticks,
-    Outputs,
     as_values,
     check_batch,
     leave_one_out,
+    padded,
     subsets,
 )
 from dpopt.smoothed.profile import LARGEST_EPSILON
@@ -174,14 +174,47 @@ def sgd_profile(
 def _largest_sticks(
     x: IntVector, drawn: int, epsilons: Vector, bounds: tuple[int, int], rounded: bool
 ) -> list[tuple[float, SgdNeighbour | None]]:
-    """Return the largest hockey-stick at each epsilon, in the scale of the counts."""
+    """Return the largest hockey-stick at each epsilon, in the scale of the counts, and where."""
     # Values relative to the least value of x.
-    least, largest = int(x.min()), int(x.max())
+    least, span = int(x.min()), int(x.max() - x.min())
     low, high = bounds[0] - least, bounds[1] - least
-    sticks = HockeySticks(Outputs.of(drawn, largest - least, low, high, rounded), epsilons)
-    for table in track(leave_one_out(x - least, drawn), "neighbours of the batch"):
-        sticks.add(*table)
-    return [
-        (stick, SgdNeighbour(a + least, w + least, direction) if stick > 0 else None)
-        for stick, a, w, direction in sticks.best
-    ]
+    # Output b is published for the W sums from b W - h on; it is from ``first`` on.
+    width, half = (drawn, drawn // 2) if rounded else (1, 0)
+    first = (low + half) // width
+    count = ((drawn - 1) * span + high + half) // width - first + 1
+    moves, size = (high - low + 1) * count, count * width
+    # Pairs (replacement, output): memory fixes them.
+    if moves > 50_000_000:
+        raise ParameterError(
+            f"highest is {high - low:,} above lowest, with {count:,} outputs: a table of {moves:,} "
+            "entries; it may have at most 50,000,000."
+        )
+    best: list[tuple[float, SgdNeighbour | None]] = [(0.0, None)] * epsilons.size
+    scratch = np.empty((high - low + 1, count))
+
+    def keep_largest(index: int, value: int, direction: str) -> None:
+        """Sum the positive parts of ``scratch`` for each replacement, and keep the largest."""
+        sums = np.maximum(scratch, 0.0, out=scratch).sum(axis=1)
+        largest = int(np.argmax(sums))
+        if sums[largest] > best[index][0]:
+            neighbour = SgdNeighbour(value + least, low + largest + least, direction)
+            best[index] = float(sums[largest]), neighbour
+
+    for value, without, others in track(leave_one_out(x - least, drawn), "neighbours of the batch"):
+        # L by output, and M_w in row w - low: of w one more, the window starts one sum earlier.
+        offset = half - first * width
+        fixed = padded(without, offset, size).reshape(count, width).sum(axis=1)
+        windows = sliding_window_view(padded(others, high + offset, high - low + size), size)[::-1]
+        moved = np.add.reduceat(windows, np.arange(0, size, width), axis=1)
+        original = moved[value - low]
+        for index, epsilon in enumerate(epsilons.tolist()):
+            factor, covered = math.exp(epsilon), math.expm1(epsilon) * fixed
+            remainder = original - covered
+            # (M_a - (e^eps - 1) L)_+ bounds the divergence for every w: skip if it is no larger.
+            if np.maximum(remainder, 0.0).sum() > best[index][0]:
+                np.multiply(moved, -factor, out=scratch)
+                scratch += remainder
+                keep_largest(index, value, "d(x, x')")
+            np.subtract(moved, covered + factor * original, out=scratch)
+            keep_largest(index, value, "d(x', x)")
+    return best
