@@ -1,7 +1,7 @@
-"""Pmfs of counts: binomial, and Poisson-binomial in batches.
+"""Pmfs of counts, binomial and Poisson-binomial in batches, and the distance of pmfs.
 
-All are products and sums of positive terms, so that every probability has a small *relative* error
-(about as many units in the last place as there are trials).
+The pmfs are products and sums of positive terms, so that every probability has a small *relative*
+error (about as many units in the last place as there are trials).
 """
 
 from __future__ import annotations
@@ -79,3 +79,31 @@ def poisson_binomial_pmf(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
         pmf[: i + 1] *= 1.0 - q
         pmf[1 : i + 2] += moved
     return np.ascontiguousarray(pmf.T).reshape(*batch, n + 1)
+
+
+def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the total variation distance 1/2 sum_x |p(x) - q(x)|, shape (...).
+
+    Args:
+        p: pmfs, shape (..., outcomes).
+        q: pmfs, shape (..., outcomes); broadcast against p.
+
+    Raises:
+        ParameterError: if an entry is below 0 or not finite, or the shapes differ.
+    """
+    a, b = _checks.floats("p", p), _checks.floats("q", q)
+    # Larger entries could overflow in a sum.
+    if not all(np.all((pmf >= 0) & (pmf <= 1e100)) for pmf in (a, b)):
+        raise ParameterError(
+            "p or q holds a value below 0, or one that is no finite number; probabilities must be "
+            "at least 0."
+        )
+    try:
+        if a.shape[-1:] == b.shape[-1:] != ():
+            return np.asarray(0.5 * np.sum(np.abs(a - b), axis=-1))
+    except ValueError:
+        pass
+    raise ParameterError(
+        f"p has shape {a.shape} and q {b.shape}; they must broadcast against each other, with last "
+        "axes of the same length."
+    )

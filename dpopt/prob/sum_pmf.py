@@ -12,8 +12,7 @@ The method is a recursion of positive terms. With the odds r = p / (1 - p) and f
 is positive up to s = (r1 n1 + r2 n2) / (r1 + r2); beyond it the same recursion runs on the number
 of zeros, from the other end. Nothing cancels, so that no digit is lost. A range of s is cut into
 pieces short enough for floats: each starts from two values computed directly (`_log_point`, a sum
-of products of two binomials in Loader's saddle-point form) and uses odds tilted to its middle,
-where the tilted pmf then has its mode.
+of products of two binomials) and uses odds tilted to its middle, where the tilted pmf has its mode.
 
 An expectation E V(s) needs few ranges of s: `Sequence` bounds the contribution of each block of s
 by Chernoff's inequality, and blocks below e^-37 of the sum are left out.
@@ -21,19 +20,21 @@ by Chernoff's inequality, and blocks below e^-37 of the sum are left out.
 
 from __future__ import annotations
 
+import decimal
 import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dtbsv
 
 from dpopt._types import Vector
-from dpopt.prob.logarithms import log_sum
+from dpopt.prob import logarithms
+from dpopt.prob.logarithms import Pair, log_sum
 
 # Terms left out of a sum are below e^-37 = 9e-17 of it.
 _NEGLIGIBLE = 37.0
@@ -54,16 +55,6 @@ class Share(NamedTuple):
     def exact(self) -> Fraction:
         """Probability of a one."""
         return Fraction(self.one) if self.one <= self.zero else 1 - Fraction(self.zero)
-
-    @property
-    def log_one(self) -> float:
-        """Logarithm of the probability of a one, which must be above 0."""
-        return math.log(self.one) if self.one <= self.zero else math.log1p(-self.zero)
-
-    @property
-    def log_zero(self) -> float:
-        """Logarithm of the probability of a zero, which must be above 0."""
-        return Share(self.zero, self.one).log_one
 
 
 def share_of(one: float | Share) -> Share:
@@ -113,56 +104,31 @@ def sum_pmf(low: Share, high: Share, from_low: int, from_high: int) -> SumPmf:
 
 
 @functools.lru_cache(maxsize=256)
-def _product(count: int, share: Share, zeros: bool) -> tuple[float, float]:
-    """Return count * share (or count * (1 - share)) as a pair: rounded product, rounding error."""
-    exact = count * (1 - share.exact if zeros else share.exact)
-    return float(exact), float(exact - Fraction(float(exact)))
+def _logs(share: Share) -> Pair:
+    """Return ln p and ln(1 - p) as pairs, shape (2,)."""
+    with decimal.localcontext(decimal.Context(prec=60)):
+        exact = share.exact, 1 - share.exact
+        logs = [(decimal.Decimal(p.numerator) / p.denominator).ln() for p in exact]
+        pairs = list(map(logarithms.split, logs))
+    high, low = np.array(pairs).T
+    return high, low
 
 
-def _deviance(x: int, mean: tuple[float, float]) -> float:
-    """Return x log(x/m) + m - x without cancellation near x = m (Loader's bd0), for x >= 1."""
-    m, m_low = mean
-    # x log(x/m) + m - x = (x - m) v + 2 x v (v^2/3 + v^4/5 + ...) with v = (x - m) / (x + m).
-    v = ((x - m) - m_low) / (x + m)
-    if abs(v) >= 0.5:
-        return x * math.log(x / m) + m - x + m_low * (1.0 - x / m)
-    square, series = v * v, 0.0
-    for order in range(61, 1, -2):
-        series = (series + 1.0 / order) * square
-    return ((x - m) - m_low) * v + 2.0 * x * v * series
-
-
-def _stirling_error(x: int) -> float:
-    """Return log x! - log(sqrt(2 pi x) (x/e)^x) for x >= 1."""
-    correction = 0.0
-    # Shift up to x >= 16, where the series is accurate.
-    while x < 16:
-        correction += (x + 0.5) * math.log1p(1.0 / x) - 1.0
-        x += 1
-    series = 0.0
-    # Coefficients of x^-1, x^-3, ... in Stirling's series, with alternating signs.
-    for coefficient in reversed((1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)):
-        series = coefficient - series / (x * x)
-    return correction + series / x
-
-
-def _log_binomial(n: int, k: int, share: Share, mirrored: bool) -> float:
-    """Return log Pr[Bin(n, share) = k] in Loader's saddle-point form, 0 <= k <= n."""
-    k = n - k if mirrored else k
-    if n == 0:
-        return 0.0
-    if k in (0, n):
-        return n * (share.log_one if k else share.log_zero)
-    corrections = _stirling_error(n) - _stirling_error(k) - _stirling_error(n - k)
-    deviance = _deviance(k, _product(n, share, False))
-    deviance += _deviance(n - k, _product(n, share, True))
-    return corrections - deviance + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
+def _log_product(pmf: SumPmf, first: int, second: int) -> float:
+    """Return log Pr[first of n1] Pr[second of n2], two binomials, rounded once."""
+    counts = np.array([pmf.n1, pmf.n2, first, pmf.n1 - first, second, pmf.n2 - second])
+    step, signs = -1 if pmf.mirrored else 1, np.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0])
+    logs = zip(_logs(pmf.p1), _logs(pmf.p2), strict=True)
+    high, low = (np.append(one[::step], two[::step]) for one, two in logs)
+    powers = logarithms.scale(counts[2:].astype(float), (high, low))
+    terms = zip(logarithms.log_factorial(counts), powers, strict=True)
+    high, low = (np.append(signs * factorial, power) for factorial, power in terms)
+    pairs: Any = list(zip(high, low, strict=True))
+    return float(logarithms.total(pairs))
 
 
 def _log_point(pmf: SumPmf, s: int) -> float:
     """Return log Pr[sum = s], as the largest product of two binomials times a sum of ratios."""
-    if pmf.n2 == 0:
-        return _log_binomial(pmf.n1, s, pmf.p1, pmf.mirrored)
     n1, n2 = pmf.n1, pmf.n2
     least, most = max(0, s - n2), min(n1, s)
     first, second, _ = pmf.odds()
@@ -181,9 +147,8 @@ def _log_point(pmf: SumPmf, s: int) -> float:
         j = mode - i
         return j * (n2 - s + j) / ((n1 - j + 1.0) * (s - j + 1.0)) * (second / first)
 
-    total = 1.0 + _sum_products(up, most - mode, width) + _sum_products(down, mode - least, width)
-    top = _log_binomial(n1, mode, pmf.p1, pmf.mirrored)
-    return top + _log_binomial(n2, s - mode, pmf.p2, pmf.mirrored) + math.log(total)
+    ratios = 1.0 + _sum_products(up, most - mode, width) + _sum_products(down, mode - least, width)
+    return _log_product(pmf, mode, s - mode) + math.log(ratios)
 
 
 def _sum_products(ratio: Callable[[Vector], Vector], limit: int, width: int) -> float:
@@ -222,8 +187,8 @@ def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
     first, second, log_scale = pmf.odds()
     y = _tilt(pmf, s)
     theta = np.log(y) - log_scale
-    bound = pmf.n1 * (np.log1p(first * y) + pmf.p1.log_zero) - theta * s
-    bound += pmf.n2 * (np.log1p(second * y) + pmf.p2.log_zero)
+    bound = pmf.n1 * (np.log1p(first * y) + _logs(pmf.p1)[0][1]) - theta * s
+    bound += pmf.n2 * (np.log1p(second * y) + _logs(pmf.p2)[0][1])
     return np.minimum(bound + 1e-6 + 1e-13 * pmf.size * (1.0 + np.abs(theta)), 0.0)
 
 
