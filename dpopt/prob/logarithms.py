@@ -18,7 +18,7 @@ import decimal
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +62,6 @@ def add(a: Pair, b: Pair) -> Pair:
     return two_sum(high, low + (a[1] + b[1]))
 
 
-def negative(pair: Pair) -> Pair:
-    """Return minus the pair."""
-    return -pair[0], -pair[1]
-
-
 def total(pairs: Sequence[Pair]) -> Vector:
     """Return the sum of the pairs, rounded once.
 
@@ -104,33 +99,16 @@ def exponential(epsilon: float) -> tuple[float, float]:
         return split(decimal.Decimal(epsilon).exp())
 
 
-class _Constants(NamedTuple):
-    """Logarithms computed to 60 digits and rounded to pairs.
-
-    Attributes:
-        grid: ln c for c = 2^10, ..., 2^11 - 1.
-        factorials: ln k! for k < 16.
-        two: ln 2.
-        half_circle: ln(2 pi)/2.
-    """
-
-    grid: Pair
-    factorials: Pair
-    two: tuple[float, float]
-    half_circle: tuple[float, float]
-
-
 @lru_cache(maxsize=1)
-def _constants() -> _Constants:
+def _constants() -> tuple[Pair, Pair, tuple[float, float], tuple[float, float]]:
+    """Return ln c of c = 2^10, ..., 2^11 - 1, ln k! of k < 16, ln 2 and ln(2 pi)/2, as pairs."""
     with decimal.localcontext(decimal.Context(prec=60)):
         grid = [split(decimal.Decimal(c).ln()) for c in range(2**_GRID_BITS, 2 ** (_GRID_BITS + 1))]
         small = [split(decimal.Decimal(math.factorial(k)).ln()) for k in range(_SMALL)]
-        two = split(decimal.Decimal(2).ln())
         circle = decimal.Decimal("6.28318530717958647692528676655900576839433879875021164194989")
-        half_circle = split(circle.ln() / 2)
-    grid_high, grid_low = np.array(grid).T
-    small_high, small_low = np.array(small).T
-    return _Constants((grid_high, grid_low), (small_high, small_low), two, half_circle)
+        two, half_circle = split(decimal.Decimal(2).ln()), split(circle.ln() / 2)
+    (grid_high, grid_low), (small_high, small_low) = np.array(grid).T, np.array(small).T
+    return (grid_high, grid_low), (small_high, small_low), two, half_circle
 
 
 def _like(array: Vector, pair: tuple[float, float]) -> Pair:
@@ -143,7 +121,7 @@ def log_integer(values: IntVector | Vector) -> Pair:
     Write N = 2^e (c + d) with an 11-bit integer c and d in [0, 1). Then ln N = e ln 2 + ln c
     + ln(1 + d/c): the first two terms are tabulated, the last is a series in d/c < 2^-10.
     """
-    constants = _constants()
+    grid, _, two, _ = _constants()
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     scaled = mantissa * 2.0 ** (_GRID_BITS + 1)
     c = np.floor(scaled)
@@ -163,8 +141,8 @@ def log_integer(values: IntVector | Vector) -> Pair:
     small = two_sum(quotient, -0.5 * square)
     small = two_sum(small[0], small[1] + (quotient_low + tail))
     return add(
-        scale(shift, _like(shift, constants.two)),
-        add((constants.grid[0][index], constants.grid[1][index]), small),
+        scale(shift, _like(shift, two)),
+        add((grid[0][index], grid[1][index]), small),
     )
 
 
@@ -174,8 +152,7 @@ def log_factorial(values: IntVector) -> Pair:
     Stirling's series, ln N! = (N + 1/2) ln N - N + ln(2 pi)/2 + 1/(12 N) - 1/(360 N^3) + ...,
     seven terms; below N = 16 tabulated. The absolute error is about 1e-18 + 1e-25 N.
     """
-    constants = _constants()
-    small = constants.factorials
+    _, small, _, half_circle = _constants()
     count = np.maximum(np.asarray(values, dtype=np.float64), 1.0)
     inverse = 1.0 / count
     square = inverse * inverse
@@ -186,7 +163,7 @@ def log_factorial(values: IntVector) -> Pair:
     ):
         series = series * square + coefficient
     total = add(scale(count + 0.5, log_integer(count)), (-count, series * inverse))
-    total = add(total, _like(count, constants.half_circle))
+    total = add(total, _like(count, half_circle))
     index = np.minimum(values, _SMALL - 1)
     tiny = np.asarray(values) < _SMALL
     return np.where(tiny, small[0][index], total[0]), np.where(tiny, small[1][index], total[1])

@@ -17,53 +17,57 @@ from dpopt.prob import logarithms
 
 Share = Literal["all", "a", "b"]
 
-Terms = Callable[[Matrix], Matrix]
-"""A function from a column of indices i to terms, shape (terms, distributions)."""
-
 # Distributions summed together; entries of a table (terms, distributions); fewest and most terms of
 # one stretch.
 _BLOCK, _TABLE, _LEAST, _MOST = 4096, 1 << 15, 8, 1 << 16
 
 
-def hypergeometric_tails(
+def log_tails(
     records: int,
-    lost: IntVector,
+    lost: int | IntVector,
     held: IntVector,
     alpha: float,
     beta: tuple[float, float],
     share: Share = "all",
-) -> tuple[IntVector, Vector]:
-    """Return k* and sum_{k <= k*} h(k)/h(k*) w(k) (alpha a(k) - beta b(k)) for each L and G.
+) -> Vector:
+    """Return ln(C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k))) for each L and G.
 
-    h is the pmf of Hypergeometric(n + 1, G, L + 1), a(k) = G (L + 1 - k), b(k) = (n + 1 - G) k, and
-    k* is the largest k with alpha a > beta b; if it is below the support of h, the sum is 0.
+    h is the pmf of Hypergeometric(n + 1, G, L + 1), a(k) = G (L + 1 - k), b(k) = (n + 1 - G) k and
+    C = (n + 1) / ((L + 1) G (n + 1 - G)). The terms are positive up to some k; if that is below the
+    support of h, the sum is exactly 0.
 
     Args:
         records: n.
-        lost: the values of L, from 0 to n - 1.
-        held: as many values of G, from 1 to n.
+        lost: the values of L, from 0 to n - 1, or one for all.
+        held: the values of G, from 1 to n.
         alpha: above 0.
         beta: a double-double number, at least alpha.
         share: "all" for w = 1, "a" for w = a/(a + b), "b" for w = b/(a + b).
 
     Returns:
-        k* and the sums, each of shape (len(held),).
+        The logarithms, shape (len(held),), -inf where the sum is 0.
     """
-    last, sums = np.empty(len(held), dtype=np.int64), np.zeros(len(held))
-    for start in range(0, len(held), _BLOCK):
+    lost, result = np.broadcast_to(lost, held.shape), np.full(held.size, -np.inf)
+    # For many distributions in one call ln N! is tabulated.
+    table = held.size > 0.1 * records
+    factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
+    for start in range(0, held.size, _BLOCK):
         ones, gone = (v[start : start + _BLOCK].astype(np.float64) for v in (held, lost))
         zeros = records + 1.0 - ones
-        anchor, above = last_above(ones, zeros, gone, alpha, beta)
-        last[start : start + _BLOCK] = anchor
-        supported = np.flatnonzero(anchor >= gone + ones - records)
-        gone, ones, zeros, top, above = (v[supported] for v in (gone, ones, zeros, anchor, above))
-        slope = alpha * ones + beta[0] * zeros
-        terms = _hypergeometric(gone, ones, zeros, top, above, slope, share)
-        sums[start + supported] = _sums(len(supported), *terms)
-    return last, sums
+        last, above = last_above(ones, zeros, gone, alpha, beta)
+        supported = np.flatnonzero(last >= gone + ones - records)
+        gone, ones, zeros, last, above = (v[supported] for v in (gone, ones, zeros, last, above))
+        sums = _sums(gone, ones, zeros, last, above, alpha * ones + beta[0] * zeros, share)
+        positive = np.flatnonzero(sums > 0)
+        gone, ones, zeros, last, sums = (v[positive] for v in (gone, ones, zeros, last, sums))
+        factors = np.log((records + 1) / (gone + 1.0) * sums / ones / zeros)
+        counts = (v.astype(np.int64) for v in (ones, gone + 1.0, last))
+        logs = log_hypergeometric(records + 1, *counts, factors, factorials)
+        result[start + supported[positive]] = logs
+    return result
 
 
-def _hypergeometric(
+def _sums(
     lost: Vector,
     ones: Vector,
     zeros: Vector,
@@ -71,10 +75,12 @@ def _hypergeometric(
     above: Vector,
     slope: Vector,
     share: Share,
-) -> tuple[Terms, Terms]:
-    """Return functions of i for h(k - 1)/h(k) and w(k) (alpha a(k) - beta b(k)) at k = k* - i.
+) -> Vector:
+    """Return sum_i h(k* - i)/h(k*) w (alpha a - beta b) for each distribution, in stretches of i.
 
-    h(k - 1)/h(k) = k (n - G - L + k)/((G + 1 - k)(L + 2 - k)) is 0 at the support's lower end.
+    The difference is ``above`` + ``slope`` i. h(k - 1)/h(k) = k (n - G - L + k)/((G + 1 - k)
+    (L + 2 - k)) is 0 at the support's lower end. Ratios r fall with i, and weights w_{i+j} <=
+    (j + 1) w_i, so that the terms from t on sum to at most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2.
     """
     offset, limit = zeros - (lost + 1.0), ones + 1.0
 
@@ -98,18 +104,9 @@ def _hypergeometric(
             values *= (a if share == "a" else b) / (a + b)
         return values
 
-    return ratios, weights
-
-
-def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
-    """Return sum_i r_0 ... r_{i-1} w_i for each distribution, in stretches of terms.
-
-    Ratios r fall with i, and weights w_{i+j} <= (j + 1) w_i, so that the terms from t on sum to at
-    most t (1 + r + r^2 + ...)^2 = t/(1 - r)^2.
-    """
-    total, last, first = np.zeros(pmfs), np.ones(pmfs), 0
-    length = max(_LEAST, min(_TABLE // max(pmfs, 1), 64))
-    while pmfs:
+    total, last, first = np.zeros(top.size), np.ones(top.size), 0
+    length = max(_LEAST, min(_TABLE // max(top.size, 1), 64))
+    while top.size:
         # Axes: i, distribution.
         i = np.arange(first, first + length, dtype=np.float64)[:, None]
         factors, terms = ratios(i), weights(i)
@@ -124,7 +121,7 @@ def _sums(pmfs: int, ratios: Terms, weights: Terms) -> Vector:
         # Remainder at which a sum stops, relative to the sum.
         if np.all((gap > 0.0) & (term <= 1e-16 * total * gap * gap)):
             break
-        length = min(2 * length, max(_LEAST, _TABLE // pmfs), _MOST)
+        length = min(2 * length, max(_LEAST, _TABLE // top.size), _MOST)
     return total
 
 
@@ -134,10 +131,8 @@ def last_above(
     """Return the largest k <= L with alpha a > beta b, and alpha a - beta b there.
 
     The root of the difference is computed in floats; if an integer is within its rounding error,
-    the sign of the difference in double-double decides. k = 0 always qualifies.
-
-    a(k) = G (L + 1 - k) with G = ``ones`` and L = ``lost``, and b(k) = k ``zeros``; alpha is above
-    0, and beta a double-double number of at least alpha.
+    the sign of the difference in double-double decides. k = 0 always qualifies. a(k) = G (L + 1 -
+    k) with G = ``ones`` and L = ``lost``, and b(k) = k ``zeros``.
     """
     root = alpha * ones * (lost + 1.0) / (alpha * ones + beta[0] * zeros)
     last = np.minimum(np.floor(root), lost)
@@ -171,7 +166,7 @@ def log_hypergeometric(
     held: int | IntVector,
     drawn: int | IntVector,
     counts: IntVector,
-    log_factor: Vector | None = None,
+    log_factor: float | Vector = 0.0,
     factorials: Callable[[IntVector], logarithms.Pair] = logarithms.log_factorial,
 ) -> Vector:
     """Return ln C(G, k) C(n - G, T - k) / C(n, T), rounded once, for possible ``counts`` k.
@@ -180,12 +175,10 @@ def log_hypergeometric(
     ``log_factor`` is added before rounding; ``factorials`` returns ln N! as `log_factorial` does.
     """
     ones, sampled = (np.atleast_1d(np.asarray(number, dtype=np.int64)) for number in (held, drawn))
-    others = records - ones
+    others, factor = records - ones, np.asarray(log_factor, dtype=np.float64)
     numerators = (ones, others, sampled, records - sampled)
     denominators = (np.array([records]), counts, ones - counts, sampled - counts)
     denominators = (*denominators, others - sampled + counts)
-    pairs = [factorials(value) for value in numerators]
-    pairs += [logarithms.negative(factorials(value)) for value in denominators]
-    if log_factor is not None:
-        pairs.insert(0, (log_factor, np.zeros_like(log_factor)))
+    pairs = [(factor, np.zeros_like(factor)), *map(factorials, numerators)]
+    pairs += [(-high, -low) for high, low in map(factorials, denominators)]
     return logarithms.total(pairs)

@@ -28,10 +28,9 @@ from itertools import permutations
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._types import IntVector, Matrix, Vector
+from dpopt._types import IntVector, Vector
 from dpopt.prob import logarithms, tails
 from dpopt.prob.histograms import histograms
-from dpopt.prob.tails import Share
 from dpopt.smoothed.mechanisms import SamplingHistogram
 
 # e^50 is above n^2, so that above this epsilon only outputs impossible under H count.
@@ -56,9 +55,15 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
         np.maximum(forward, forward[::-1], out=result[:-1])
         result[1:] = np.maximum(result[1:], result[:-1])
         return result
-    rows, table = histograms(n, m), _table(mechanism, epsilon)
+    # table[n', H_a] is the larger divergence of both orders of a pool, -inf for H_a = 0.
+    table = np.full((n + 1, n + 1), -np.inf)
+    for pool in range(1, n + 1):
+        # Columns H_a = 1..n'; reversing them exchanges a and b, which is the other order.
+        forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
+        table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
+    rows = histograms(n, m)
     result = np.full(rows.shape[0], -np.inf)
-    # table[n', H_a] is the divergence of a pool; delta(x) is the largest over pairs (a, b).
+    # delta(x) is the largest over pairs (a, b).
     for a, b in permutations(range(m), 2):
         np.maximum(result, table[rows[:, a] + rows[:, b], rows[:, a]], out=result)
     return result
@@ -87,38 +92,6 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
         )
     logs = pooled_log_divergence(mechanism, epsilon, first + second, np.array(sorted(ones)))
     return np.array([float(logs.max())])
-
-
-def log_tails(
-    records: int,
-    lost: int | IntVector,
-    held: IntVector,
-    alpha: float,
-    beta: tuple[float, float],
-    share: Share = "all",
-) -> Vector:
-    """Return ln(C sum_k h(k) w(k) max(0, alpha a(k) - beta b(k))) for each L and G.
-
-    h, a, b and C are those of the module's docstring; w = 1, a/(a + b) or b/(a + b) for ``share``
-    "all", "a" or "b"; arguments are those of `dpopt.prob.tails.hypergeometric_tails`.
-    """
-    lost = np.broadcast_to(lost, held.shape)
-    last, sums = tails.hypergeometric_tails(records, lost, held, alpha, beta, share)
-    result = np.full(len(held), -np.inf)
-    # The divergence is exactly 0 where the sum is; other logarithms in blocks, to bound memory.
-    positive = np.flatnonzero(sums > 0)
-    # For many databases in one call ln N! is tabulated.
-    table = len(positive) > 0.1 * records
-    factorials = logarithms.factorial_table(records + 1) if table else logarithms.log_factorial
-    for start in range(0, len(positive), _BLOCK):
-        block = positive[start : start + _BLOCK]
-        ones, gone = held[block], lost[block] + 1
-        # C = (n + 1) / ((L + 1) G (n + 1 - G)).
-        scale = (records + 1) / gone * sums[block] / ones / (records + 1 - ones)
-        result[block] = tails.log_hypergeometric(
-            records + 1, ones, gone, last[block], np.log(scale), factorials
-        )
-    return result
 
 
 def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
@@ -165,7 +138,7 @@ def pooled_log_divergence(
         # Axes: T', ones.
         drawn = np.arange(start, min(start + step, possible.stop))
         lost, held = np.broadcast_arrays(pool - drawn[:, None], ones + 1)
-        logs = log_tails(pool, lost.ravel(), held.ravel(), 1.0, factor).reshape(lost.shape)
+        logs = tails.log_tails(pool, lost.ravel(), held.ravel(), 1.0, factor).reshape(lost.shape)
         chances = tails.log_hypergeometric(mechanism.records, pool, mechanism.drawn, drawn)
         sums.append(logarithms.log_sum(chances[:, None] + logs))
     return np.minimum(logarithms.log_sum(np.array(sums)), 0.0)
@@ -175,14 +148,3 @@ def _range(mechanism: SamplingHistogram, pool: int) -> range:
     """Return the possible numbers of records drawn from the pool."""
     drawn, others = mechanism.drawn, mechanism.records - pool
     return range(max(0, drawn - others), min(drawn, pool) + 1)
-
-
-def _table(mechanism: SamplingHistogram, epsilon: float) -> Matrix:
-    """Return the larger ln D of both orders by (n', H_a), shape (n + 1, n + 1), -inf at H_a = 0."""
-    n = mechanism.records
-    table = np.full((n + 1, n + 1), -np.inf)
-    for pool in range(1, n + 1):
-        # Columns H_a = 1..n'; reversing them exchanges a and b, which is the other order.
-        forward = pooled_log_divergence(mechanism, epsilon, pool, np.arange(pool))
-        table[pool, 1 : pool + 1] = np.maximum(forward, forward[::-1])
-    return table

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import checked_histogram
+from dpopt.prob.tails import log_tails
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
-from dpopt.smoothed.sampling import log_tails
 
 
 def candidates_utility(pmfs: npt.ArrayLike, threshold: float) -> float:
