@@ -15,14 +15,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from dpopt._errors import SolverError
 from dpopt._progress import advance
 from dpopt._threads import one_blas_thread
-from dpopt._types import IntVector, Matrix, Vector
+from dpopt._types import IntVector, Matrix, SparseMatrix, Vector
 from dpopt.lp import Status
 
 # Steps at most, and in a row without a smaller gap; the gap, relative, that is enough; how far a
@@ -33,57 +35,33 @@ _STEPS, _IDLE, _GAP, _SHARE, _RIDGE = 250, 5, 1e-12, 0.9995, (1e-15, 1e-6)
 
 @dataclass(frozen=True)
 class Rows:
-    """All rows: a z[v] - b z[w] <= s, and those beyond the grid, dense.
+    """All rows A z <= s: first those of pairs of variables, then those beyond the grid.
 
     Attributes:
-        v: first variable of each sparse row, shape (sparse rows,).
-        w: second variable, another one.
-        a: weight of the row, over delta where there is any.
-        b: a times the row's ratio.
-        dense: the rows beyond, likewise, shape (D, variables).
-        group: shift of each row less one, the dense ones last.
-        of: the sparse row of shift d and x = -L..L in column d - 1, -1 where it always holds.
+        matrix: A, over delta where there is any.
+        group: shift of each row less one.
+        of: the row of shift d and x = -L..L in column d - 1, -1 where it always holds.
     """
 
-    v: IntVector
-    w: IntVector
-    a: Vector
-    b: Vector
-    dense: Matrix
+    matrix: SparseMatrix
     group: IntVector
     of: IntVector
 
-    def times(self, z: Vector) -> Vector:
-        """Return A z."""
-        return np.concatenate([self.a * z[self.v] - self.b * z[self.w], self.dense @ z])
+    @cached_property
+    def transposed(self) -> SparseMatrix:
+        """A'."""
+        return sp.csr_array(self.matrix.T)
 
-    def transposed(self, y: Vector) -> Vector:
-        """Return A'y."""
-        size, sparse = self.dense.shape[1], y[: self.v.size]
-        product = np.bincount(self.v, self.a * sparse, size)
-        product -= np.bincount(self.w, self.b * sparse, size)
-        return product + y[self.v.size :] @ self.dense
+    @cached_property
+    def sums(self) -> SparseMatrix:
+        """The matrix from rows to their sums by shift."""
+        return sp.csr_array((np.ones(self.group.size), (self.group, np.arange(self.group.size))))
 
-    def sums(self, of_rows: Vector) -> Vector:
-        """Return the sums over the rows of each shift."""
-        return np.bincount(self.group, of_rows, minlength=len(self.dense)).astype(float)
-
-    def by_shift(self, weights: Vector) -> Matrix:
-        """Return the weighted sums of the rows of each shift, shape (D, variables)."""
-        shifts, size = self.dense.shape
-        first, sparse = self.group[: self.v.size] * size, weights[: self.v.size]
-        product = np.bincount(first + self.v, self.a * sparse, shifts * size)
-        product -= np.bincount(first + self.w, self.b * sparse, shifts * size)
-        return product.reshape(shifts, size) + weights[self.v.size :, None] * self.dense
-
-    def normal(self, weights: Vector) -> Matrix:
-        """Return A' diag(weights) A."""
-        size, sparse = self.dense.shape[1], weights[: self.v.size]
-        off = np.bincount(self.v * size + self.w, -sparse * self.a * self.b, size * size)
-        product = off.reshape(size, size) + off.reshape(size, size).T
-        product[np.diag_indices(size)] += np.bincount(self.v, sparse * self.a**2, size)
-        product[np.diag_indices(size)] += np.bincount(self.w, sparse * self.b**2, size)
-        return product + (self.dense.T * weights[self.v.size :]) @ self.dense
+    def product(self, left: SparseMatrix, weights: Vector) -> Matrix:
+        """Return left diag(weights) A."""
+        weighted = left.copy()
+        weighted.data *= weights[weighted.indices]
+        return (weighted @ self.matrix).toarray()
 
 
 @dataclass(frozen=True)
@@ -109,12 +87,12 @@ def optimum_of(
     rows: Rows, cost: Vector, mass: Vector, inside: Vector, time_limit: float | None
 ) -> Point:
     """Return the optimum, from a point inside: m z = 1 and A z < 0."""
-    group, count = rows.group, rows.sums(np.ones(rows.group.size))
+    group, count = rows.group, rows.sums @ np.ones(rows.group.size)
     # Half of each delta is spread over the rows of its shift, the other half is left.
     s, level, start = 0.5 / count[group], 0.1 / inside.size, time.perf_counter()
-    g, nu = s - rows.times(inside), 2 * level * count
+    g, nu = s - rows.matrix @ inside, 2 * level * count
     y = np.minimum(level / g, nu[group] / 2)
-    zeta = np.maximum(level / inside, cost + rows.transposed(y))
+    zeta = np.maximum(level / inside, cost + rows.transposed @ y)
     x, of_mass = np.concatenate([inside, s, g, np.full(count.size, 0.5)]), 0.0
     duals = np.concatenate([zeta, nu[group] - y, y, nu])
     ends = np.cumsum([inside.size, s.size, s.size])
@@ -125,9 +103,9 @@ def optimum_of(
             raise SolverError("time for additive noise is used up.", Status.TIME_LIMIT)
         (z, s, g, b), (zeta, _, y, nu) = np.split(x, ends), np.split(duals, ends)
         # The gap, and what it may be wrong by where equations do not hold.
-        gap = float(x @ duals + np.abs(s - g - rows.times(z)) @ y)
-        gap += float(np.abs(rows.sums(s) + b - 1) @ nu)
-        gap += float(np.abs(of_mass * mass + zeta - cost - rows.transposed(y)) @ z)
+        gap = float(x @ duals + np.abs(s - g - rows.matrix @ z) @ y)
+        gap += float(np.abs(rows.sums @ s + b - 1) @ nu)
+        gap += float(np.abs(of_mass * mass + zeta - cost - rows.transposed @ y) @ z)
         idle = 0 if gap < best else idle + 1
         if gap < best:
             best, state = gap, (x, duals, of_mass)
@@ -155,13 +133,15 @@ def stepped(
 ) -> tuple[Vector, Vector, float]:
     """Return what x = (z, s, g, b), their multipliers and lambda are after one step."""
     (z, s, g, b), (zeta, q, y, nu) = np.split(x, ends), np.split(duals, ends)
-    missing, short = s - g - rows.times(z), 1 - float(mass @ z)
-    excess = of_mass * mass + zeta - cost - rows.transposed(y)
+    missing, short = s - g - rows.matrix @ z, 1 - float(mass @ z)
+    excess = of_mass * mass + zeta - cost - rows.transposed @ y
     spend = s / q
     weights = 1 / (spend + g / y)
-    by_shift = rows.by_shift(spend * weights)
-    left = rows.sums(spend * weights * g / y) + b / nu
-    normal = rows.normal(weights) + (by_shift.T / left) @ by_shift + np.diag(zeta / z)
+    by_shift = rows.product(rows.sums, spend * weights)
+    left = rows.sums @ (spend * weights * g / y) + b / nu
+    normal = (
+        rows.product(rows.transposed, weights) + (by_shift.T / left) @ by_shift + np.diag(zeta / z)
+    )
     solve = factored(normal)
     solved_mass = solve(mass)
 
@@ -171,13 +151,13 @@ def stepped(
         """Return the direction that changes products of x and multipliers by a target."""
         of_z, of_s, of_g, of_b = np.split(target, ends)
         needed = missing + of_s / q - of_g / y
-        budget = rows.sums(spend * weights * needed - of_s / q) - of_b / nu
-        right = excess + of_z / z + rows.transposed(weights * needed)
+        budget = rows.sums @ (spend * weights * needed - of_s / q) - of_b / nu
+        right = excess + of_z / z + rows.transposed @ (weights * needed)
         dz = solve(right + by_shift.T @ (budget / left))
         more = (short - float(mass @ dz)) / float(mass @ solved_mass)
         dz = dz + more * solved_mass
         dnu = (by_shift @ dz - budget) / left
-        dy = weights * (rows.times(dz) + spend * dnu[rows.group] - needed)
+        dy = weights * (rows.matrix @ dz + spend * dnu[rows.group] - needed)
         dq = dnu[rows.group] - dy
         dx = np.concatenate([dz, (of_s - s * dq) / q, (of_g - g * dy) / y, (of_b - b * dnu) / nu])
         return dx, np.concatenate([(of_z - zeta * dz) / z, dq, dy, dnu]), more
@@ -186,8 +166,8 @@ def stepped(
         """Return the same, and once more what rounding has left of the equations."""
         dx, change, more = direction(target, missing, excess, short)
         (dz, ds, dg, _), (dzeta, _, dy, _) = np.split(dx, ends), np.split(change, ends)
-        unmet = excess + more * mass + dzeta - rows.transposed(dy)
-        left_out = missing + ds - dg - rows.times(dz)
+        unmet = excess + more * mass + dzeta - rows.transposed @ dy
+        left_out = missing + ds - dg - rows.matrix @ dz
         again = direction(np.zeros(x.size), left_out, unmet, short - float(mass @ dz))
         return dx + again[0], change + again[1], more + again[2]
 

@@ -182,12 +182,24 @@ class Program:
         places = [
             np.where(each < 0, -1, each + start) for each, start in zip(of, starts, strict=True)
         ]
-        group, dense = np.repeat(np.arange(len(shifts)), counts), np.empty((0, self.grid.size))
+        v, w, ratio, a = map(np.concatenate, (v, w, ratio, weight))
+        a, group = a / unit, np.repeat(np.arange(len(shifts)), counts)
+        entries = np.append(a, -a * ratio), (np.tile(np.arange(v.size), 2), np.append(v, w))
+        matrix = sp.csr_array(entries, shape=(v.size, self.masses.size))
         if not self.grid.endless:
             group = np.append(group, np.arange(len(shifts)))
-            dense = self.beyond * (self.edge / unit)
-        v, w, ratio, a = map(np.concatenate, (v, w, ratio, weight))
-        return Rows(v, w, a / unit, a / unit * ratio, dense, group, np.array(places))
+            matrix = sp.csr_array(sp.vstack([matrix, self.beyond * (self.edge / unit)]))
+        return Rows(matrix, group, np.array(places))
+
+    @cached_property
+    def count(self) -> int:
+        """Number of rows of pairs of variables."""
+        return self.rows.group.size - (0 if self.grid.endless else self.grid.sensitivity)
+
+    @cached_property
+    def norms(self) -> Vector:
+        """The largest entry of each of these rows."""
+        return abs(self.rows.matrix[: self.count]).max(axis=1).toarray().ravel()
 
     @cached_property
     def masses(self) -> Vector:
@@ -245,22 +257,20 @@ class Program:
         problem.add_variables("p", self.masses.size, lower=0.0, upper=most)
         problem.add_rows("sum", {"p": self.masses[None, :]}, lower=1.0, upper=1.0)
         problem.minimise({"p": self.costs})
-        norm, each = 1 / np.maximum(rows.a, rows.b), np.arange(rows.v.size)
-        entries = np.concatenate([rows.a * norm, -rows.b * norm])
-        positions = np.tile(each, 2), np.concatenate([rows.v, rows.w])
-        p = sp.csr_array((entries, positions), shape=(each.size, self.masses.size))
+        p, each = rows.matrix[: self.count], np.arange(self.count)
+        a, p = p.max(axis=1).toarray().ravel(), sp.csr_array(sp.diags_array(1 / self.norms) @ p)
         if self.delta == 0:
             problem.add_rows("privacy", {"p": p}, upper=0.0)
             return problem
         # The unit of a slack is between those of its row and of delta.
-        unit = np.clip(1 / np.sqrt(rows.a), 1e-6, 1e3)
-        share, last = unit * rows.a, self.edge / self.delta
+        unit = np.clip(1 / np.sqrt(a), 1e-6, 1e3)
+        share, last = unit * a, self.edge / self.delta
         most = np.minimum(_ROOM / unit, _ROOM / share)
         problem.add_variables("s", each.size, lower=0.0, upper=most)
         problem.add_variables("slack", period, lower=0.0, upper=min(_ROOM / last, _LARGEST))
         eye = sp.eye_array(period).tocsr()
         problem.add_rows("beyond", {"p": self.beyond, "slack": -eye}, upper=0.0)
-        slack = -sp.diags_array(norm * share).tocsr()
+        slack = -sp.diags_array(share / self.norms).tocsr()
         problem.add_rows("privacy", {"p": p, "s": slack}, upper=0.0)
         spent = sp.csr_array((share, (rows.group[: each.size], each)), shape=(period, each.size))
         problem.add_rows("delta", {"s": spent, "slack": eye * last}, upper=1.0)
@@ -272,8 +282,8 @@ class Program:
 
     def point(self, solution: Solution) -> Point:
         """Return what a solver found for `problem`."""
-        duals, rows, prices = solution.duals, self.rows, np.zeros(self.grid.sensitivity)
-        of_rows = -duals["privacy"] / np.maximum(rows.a, rows.b)
+        duals, prices = solution.duals, np.zeros(self.grid.sensitivity)
+        of_rows = -duals["privacy"] / self.norms
         if self.delta > 0:
             prices = -duals["delta"]
             of_rows = np.append(of_rows, -duals["beyond"] * (self.delta / self.edge))
@@ -317,8 +327,8 @@ class Program:
         last, growth, rows = grid.inner, math.exp(grid.epsilon), self.rows
         prices, unit = np.maximum(point.prices, 0.0), self.unit / self.delta
         found = np.minimum(np.maximum(point.rows, 0.0), prices[rows.group]) * unit
-        value = np.append(found[: rows.v.size], 0.0)[rows.of]
-        ends = np.append(0.0, found[rows.v.size :])
+        value = np.append(found[: self.count], 0.0)[rows.of]
+        ends = np.append(0.0, found[self.count :])
         # The columns of repeated periods without the rows of shift D that they determine.
         outward = value[-1, last:].copy()
         value[-1, last:] = 0.0
@@ -376,7 +386,7 @@ def optimum(
         found.append(Optimum(program, point, program.multipliers(point, delta), solution))
         if found[-1].gap <= _TIGHT or backend is not None:
             break
-    best, written = max(found, key=attrgetter("multipliers.bound")), found[0].program.rows.v.size
+    best, written = max(found, key=attrgetter("multipliers.bound")), found[0].program.count
     if backend is None and best.gap > _TIGHT and written <= WRITTEN:
         with suppress(SolverError):
             other = optimum(grid_of, delta, spare, loss, "highs", time_limit)

@@ -169,8 +169,7 @@ class Noise(Setting):
                 "backend."
             )
         program = Program(self._grid(0), self.delta, self.losses_of)
-        size = program.rows.v.size
-        if size > WRITTEN:
+        if (size := program.count) > WRITTEN:
             raise ParameterError(
                 f"sensitivity is {self.sensitivity}; the program has {size:,} rows, and is "
                 f"written out up to {WRITTEN:,}. Leave out backend."
