@@ -19,13 +19,12 @@ import heapq
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from dpopt._errors import ParameterError
 from dpopt._progress import advance
 from dpopt._types import Vector, frozen
 from dpopt.prob.histograms import MaximumCertificate
-from dpopt.prob.sum_pmf import Sequence, Share, allowance, averages, expectation, share_of, sum_pmf
+from dpopt.prob.sum_pmf import Sequence, Share, allowance, averages, expectation, sum_pmf
 
 ALL_UP_TO = 1024
 """Largest n for which every composition is evaluated if V is not V-shaped."""
@@ -34,9 +33,7 @@ LEAF = 1024
 """Width of the intervals on which the search computes all compositions."""
 
 
-def maximise(
-    log_values: npt.ArrayLike, low: float | Share, high: float | Share
-) -> MaximumCertificate:
+def maximise(values: Vector, low: Share, high: Share) -> MaximumCertificate:
     """Return the maximum of E_{n1} over n1 = 0..n, with a bound on all compositions.
 
     *V-shaped V.* E_{n1+1} - E_{n1} = (high - low) E[V(S + 1) - V(S)] with
@@ -56,34 +53,40 @@ def maximise(
     uncertified, with a slack below 0, after about 20,000 expectations.
 
     Args:
-        log_values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
-        low: smallest probability of a one, in [0, 1].
-        high: largest probability of a one, in [low, 1].
+        values: log V(H), H = 0..n; -inf allowed, shape (n + 1,).
+        low: smallest probability of a one.
+        high: largest probability of a one.
 
     Returns:
         The maximum, at a composition (records of ``low``, records of ``high``) whose value is
         within twice the `allowance` of it.
+
+    Raises:
+        ParameterError: if a probability, or low (1 - high), is so near to 0 that odds overflow.
     """
-    values, p_low, p_high = _checked(log_values, low, high)
-    records = values.size - 1
-    sequence = Sequence(values)
-    if p_low == p_high or records == 0:
-        only = expectation(sequence, sum_pmf(p_low, p_low, records, 0))
-        return _maximum(only, 0, 1, records, "one composition")
+    # Smaller probabilities and products have odds beyond doubles.
+    for name, share in (("low", low), ("high", high)):
+        if 0.0 < min(share) < 1e-250:
+            raise ParameterError(f"{name} is {min(share)}; it must be 0 or at least 1e-250.")
+    if 0.0 < low.one * high.zero < 1e-266:
+        raise ParameterError(
+            f"low is {low.one} and high 1 - {high.zero}; the product of these two small numbers "
+            "must be 0 or at least 1e-266."
+        )
+    n, sequence = values.size - 1, Sequence(values)
+    if low == high or n == 0:
+        only = expectation(sequence, sum_pmf(low, low, n, 0))
+        return _maximum(only, 0, 1, n, "one composition")
     if valley_gap(values)[1] == 0.0:
         # E_0 and E_n, one of which is the maximum.
-        ends = [
-            expectation(sequence, sum_pmf(p_low, p_high, records - n1, n1)) for n1 in (0, records)
-        ]
+        ends = [expectation(sequence, sum_pmf(low, high, n - n1, n1)) for n1 in (0, n)]
         best = int(np.argmax(ends))
-        return _maximum(ends[best], best * records, 2, records, "ends of a V-shape")
-    if records <= ALL_UP_TO:
-        every = all_compositions(values, p_low, p_high)
+        return _maximum(ends[best], best * n, 2, n, "ends of a V-shape")
+    if n <= ALL_UP_TO:
+        every = all_compositions(values, low, high)
         best = int(np.argmax(every))
-        return _maximum(
-            float(every[best]), best, records + 1, records, "every composition", records
-        )
-    return Search(values, p_low, p_high).run(20_000)
+        return _maximum(float(every[best]), best, n + 1, n, "every composition", n)
+    return search(values, low, high, 20_000)
 
 
 def _maximum(
@@ -103,88 +106,61 @@ def _maximum(
     )
 
 
-def _checked(
-    log_values: npt.ArrayLike, low: float | Share, high: float | Share
-) -> tuple[Vector, Share, Share]:
-    """Return the arguments as an array and two shares; raise if a share is too small."""
-    values, small, large = np.asarray(log_values, np.float64), share_of(low), share_of(high)
-    for name, share in (("low", small), ("high", large)):
-        for probability in share:
-            # Smaller ones have odds beyond doubles.
-            if 0.0 < probability < 1e-250:
-                raise ParameterError(f"{name} is {probability}; it must be 0 or at least 1e-250.")
-    # So has a smaller product low (1 - high).
-    if 0.0 < small.one * large.zero < 1e-266:
-        raise ParameterError(
-            f"low is {small.one} and high 1 - {large.zero}; the product of these two small numbers "
-            "must be 0 or at least 1e-266."
-        )
-    return values, small, large
+def search(values: Vector, low: Share, high: Share, most: int) -> MaximumCertificate:
+    """Return the maximum by branch and bound, the largest bound first; see `maximise`.
 
+    It stops after at most about so many expectations.
+    """
+    n, logs = values.size - 1, dict[int, tuple[float, float]]()
+    sequences = Sequence(values), Sequence(majorant_at(values, valley_gap(values)[0]))
 
-class Search:
-    """Branch and bound over intervals of n1, largest bound first; see `maximise` for the bounds."""
+    def logs_of(ones: int) -> tuple[float, float]:
+        """Return log E_{n1} of V and of its majorant, which are kept."""
+        if ones not in logs:
+            pmf = sum_pmf(low, high, n - ones, ones)
+            value, above = (expectation(each, pmf) for each in sequences)
+            logs[ones] = value, above
+        return logs[ones]
 
-    def __init__(self, values: Vector, low: Share, high: Share) -> None:
-        self.low, self.high = low, high
-        self.records = values.size - 1
-        self.sequence = Sequence(values)
-        self.majorant = Sequence(majorant_at(values, valley_gap(values)[0]))
-        # log E_{n1} of V and of its majorant, by n1.
-        self.logs: dict[int, tuple[float, float]] = {}
-        self.best, self.argmax = -math.inf, 0
-
-    def run(self, max_evaluations: int) -> MaximumCertificate:
-        """Return the maximum, after at most about ``max_evaluations`` expectations."""
-        n = self.records
-        # Entries: (minus the bound on log E_{n1}, a, b).
-        heap = [(-self.ceiling(0, n), 0, n)]
-        settled_bound = -math.inf
-        while heap and -heap[0][0] > self.goal() and len(self.logs) < max_evaluations:
-            advance("branch and bound", len(self.logs))
-            bound, a, b = heapq.heappop(heap)
-            if b - a <= LEAF:
-                settled_bound = max(settled_bound, self.settle(a, b))
-            else:
-                middle = (a + b) // 2
-                for start, stop in ((a, middle), (middle, b)):
-                    heapq.heappush(heap, (-min(-bound, self.ceiling(start, stop)), start, stop))
-        advance("branch and bound", 1, 1)
-        log_bound = max(settled_bound, -heap[0][0] if heap else -math.inf)
-        found = self.best, self.argmax, len(self.logs), n
-        return _maximum(*found, "branch and bound", LEAF, log_bound)
-
-    def goal(self) -> float:
-        """Return the largest bound that needs no further search: best value + 2 allowance."""
-        return self.best + 2.0 * allowance(self.records, self.best, LEAF)
-
-    def values(self, ones: int) -> tuple[float, float]:
-        """Return log E_{n1} of V and of its majorant, cached; update the best value."""
-        if ones not in self.logs:
-            pmf = sum_pmf(self.low, self.high, self.records - ones, ones)
-            value, above = (expectation(each, pmf) for each in (self.sequence, self.majorant))
-            self.logs[ones] = value, above
-            if value > self.best:
-                self.best, self.argmax = value, ones
-        return self.logs[ones]
-
-    def ceiling(self, a: int, b: int) -> float:
+    def ceiling(a: int, b: int) -> float:
         """Return a bound on log E_{n1} over [a, b], from the V-shaped majorant at both ends."""
-        above = max(self.values(a)[1], self.values(b)[1])
-        return above + allowance(self.records, above)
+        above = max(logs_of(a)[1], logs_of(b)[1])
+        return above + allowance(n, above)
 
-    def settle(self, a: int, b: int) -> float:
+    def best() -> tuple[float, int]:
+        argmax = max(logs, key=lambda ones: logs[ones][0])
+        return logs[argmax][0], argmax
+
+    def goal() -> float:
+        """Return the largest bound that needs no further search."""
+        value, _ = best()
+        return value + 2.0 * allowance(n, value, LEAF)
+
+    def settled(a: int, b: int) -> float:
         """Return a bound on log E_{n1} over a short [a, b], evaluating those that may be best."""
-        common = sum_pmf(self.low, self.high, self.records - b, a)
-        smooth = averages(self.sequence, common, b - a)
-        upper = all_compositions(smooth, self.low, self.high)
-        upper += allowance(self.records, float(upper.max()), LEAF)
-        # Evaluate compositions a + k, largest bound first, while the bound exceeds the goal.
+        smooth = averages(sequences[0], sum_pmf(low, high, n - b, a), b - a)
+        upper = all_compositions(smooth, low, high)
+        upper += allowance(n, float(upper.max()), LEAF)
         for k in np.argsort(-upper):
-            if upper[k] > self.goal():
-                value, _ = self.values(a + int(k))
-                upper[k] = value + allowance(self.records, value)
+            if upper[k] > goal():
+                value, _ = logs_of(a + int(k))
+                upper[k] = value + allowance(n, value)
         return float(upper.max())
+
+    # Entries: (minus the bound on log E_{n1}, a, b).
+    heap, bound = [(-ceiling(0, n), 0, n)], -math.inf
+    while heap and -heap[0][0] > goal() and len(logs) < most:
+        advance("branch and bound", len(logs))
+        above, a, b = heapq.heappop(heap)
+        if b - a <= LEAF:
+            bound = max(bound, settled(a, b))
+            continue
+        middle = (a + b) // 2
+        for start, stop in ((a, middle), (middle, b)):
+            heapq.heappush(heap, (-min(-above, ceiling(start, stop)), start, stop))
+    advance("branch and bound", 1, 1)
+    bound = max(bound, -heap[0][0] if heap else -math.inf)
+    return _maximum(*best(), len(logs), n, "branch and bound", LEAF, bound)
 
 
 def all_compositions(values: Vector, low: Share, high: Share) -> Vector:

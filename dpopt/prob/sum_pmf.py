@@ -57,17 +57,11 @@ class Share(NamedTuple):
         return Fraction(self.one) if self.one <= self.zero else 1 - Fraction(self.zero)
 
 
-def share_of(one: float | Share) -> Share:
-    """Return a probability of a one as a `Share`."""
-    return one if isinstance(one, Share) else Share(one, 1.0 - one)
-
-
 @dataclass(frozen=True)
 class SumPmf:
     """The pmf of the ones among n1 records of odds r1, n2 of odds r2, and ``certain`` ones.
 
-    Odds are finite and above 0. If n2 = 0, the pmf is binomial. If ``mirrored``, zeros are counted:
-    odds 1/r and probabilities 1 - p.
+    Odds are finite and above 0. If n2 = 0, the pmf is binomial.
     """
 
     n1: int
@@ -75,7 +69,6 @@ class SumPmf:
     p1: Share
     p2: Share
     certain: int = 0
-    mirrored: bool = False
 
     @property
     def size(self) -> int:
@@ -85,8 +78,6 @@ class SumPmf:
     def odds(self) -> tuple[float, float, float]:
         """Return both odds divided by the larger of them, and the logarithm of the larger."""
         first, second = self.p1.one / self.p1.zero, self.p2.one / self.p2.zero
-        if self.mirrored:
-            first, second = 1.0 / first, 1.0 / second
         scale = max(first, second)
         return first / scale, second / scale, math.log(scale)
 
@@ -117,9 +108,8 @@ def _logs(share: Share) -> Pair:
 def _log_product(pmf: SumPmf, first: int, second: int) -> float:
     """Return log Pr[first of n1] Pr[second of n2], two binomials, rounded once."""
     counts = np.array([pmf.n1, pmf.n2, first, pmf.n1 - first, second, pmf.n2 - second])
-    step, signs = -1 if pmf.mirrored else 1, np.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0])
-    logs = zip(_logs(pmf.p1), _logs(pmf.p2), strict=True)
-    high, low = (np.append(one[::step], two[::step]) for one, two in logs)
+    signs = np.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0])
+    high, low = map(np.append, _logs(pmf.p1), _logs(pmf.p2))
     powers = logarithms.scale(counts[2:].astype(float), (high, low))
     terms = zip(logarithms.log_factorial(counts), powers, strict=True)
     high, low = (np.append(signs * factorial, power) for factorial, power in terms)
@@ -193,7 +183,7 @@ def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
 
 
 def mean(pmf: SumPmf) -> float:
-    """Return the mean without the ``certain`` ones, for a pmf that is not mirrored."""
+    """Return the mean without the ``certain`` ones."""
     return pmf.n1 * pmf.p1.one + pmf.n2 * pmf.p2.one
 
 
@@ -230,7 +220,7 @@ def _pieces(pmf: SumPmf, start: int, stop: int, turn: int) -> Iterator[tuple[int
 def _falling(pmf: SumPmf, start: int, stop: int) -> Vector:
     """Return log Pr[sum = s] on start..stop by the recursion on the number of zeros."""
     # s ones are size - s zeros.
-    mirror = replace(pmf, mirrored=not pmf.mirrored)
+    mirror = replace(pmf, p1=Share(*pmf.p1[::-1]), p2=Share(*pmf.p2[::-1]))
     return _rising(mirror, pmf.size - stop, pmf.size - start)[::-1]
 
 

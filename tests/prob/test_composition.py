@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.prob import compositions
-from dpopt.prob.compositions import all_compositions, maximise
-from dpopt.prob.sum_pmf import Sequence, allowance, expectation, share_of, sum_pmf
+from dpopt.prob.compositions import all_compositions
+from dpopt.prob.sum_pmf import Sequence, Share, allowance, expectation, sum_pmf
 from tests.oracles import poisson_binomial
 
 shares = st.one_of(
@@ -28,6 +28,14 @@ exponents = st.lists(
     min_size=2,
     max_size=14,
 )
+
+
+def share_of(one):
+    return Share(one, 1.0 - one)
+
+
+def maximise(log_values, low, high):
+    return compositions.maximise(np.array(log_values, float), share_of(low), share_of(high))
 
 
 def log_all_compositions(log_values, low, high):
@@ -230,7 +238,7 @@ def test_branch_and_bound_above_the_size_of_enumeration(log_values, pair):
 
 def test_a_stopped_search_says_so_and_its_bound_holds():
     log_values = -40.0 * (np.arange(3001) / 3000 - 0.35) ** 2
-    found = compositions.Search(log_values, share_of(0.2), share_of(0.6)).run(2)
+    found = compositions.search(log_values, share_of(0.2), share_of(0.6), 2)
     every = log_all_compositions(log_values, 0.2, 0.6)
     assert found.slack < 0
     assert found.evaluated == 2

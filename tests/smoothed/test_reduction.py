@@ -127,7 +127,7 @@ def test_mixtures_are_dropped_in_spite_of_their_rounding() -> None:
 def test_two_categories_keep_the_rare_one(rare: float) -> None:
     # Beside 1 - 1e-17 = 1.0 a single float has no room for the chance of the second category.
     n = 6
-    values = [0.0, -1.0, -2.0, -3.0, -math.inf, -math.inf, -math.inf]
+    values = np.array([0.0, -1.0, -2.0, -3.0, -math.inf, -math.inf, -math.inf])
     chance = Fraction(rare)
     truth = sum(
         math.comb(n, zeros) * chance**zeros * (1 - chance) ** (n - zeros)
