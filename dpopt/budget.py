@@ -36,7 +36,7 @@ from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Vector
-from dpopt.composition import decided_delta, interval
+from dpopt.composition import Enclosed, decided_delta, interval
 from dpopt.lp import Backend, Separation, Solution, make_rows, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
@@ -154,11 +154,8 @@ class Budgeted(Setting):
             curve: (epsilon, delta) of its points; none for the mechanism without privacy.
         """
         problem, inputs = Problem(self.kind), self.domain
-        shape = (len(inputs.starts) - 1, inputs.size)
-        ones = np.ones(inputs.size), (inputs.rows, np.arange(inputs.size))
         problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
-        sums = {"kernel": sp.csr_array(ones, shape=shape)}
-        problem.add_rows("sums", sums, lower=1.0, upper=1.0)
+        problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
         if curve:
             problem.add_family("privacy", CurveRows(inputs, curve), over="kernel")
         self._required_losses().add(problem, inputs, Guarantee(0.0))
@@ -207,26 +204,40 @@ class Budgeted(Setting):
         return table.proof(statement, lambda: self._certified(table))
 
     def _certified(self, table: Table) -> Certificate:
-        pairs, promised = self.output_pairs(table), self.total
-        spent = decided_delta(pairs, self.releases, promised.epsilon, promised.delta)
-        if spent.upper > promised.delta:
-            how = "are not" if spent.lower > promised.delta else "are not shown to be"
-            raise NotPrivateError(
-                f"{self.releases} releases {how} {in_short(promised)}: their delta is between "
-                f"{spent.lower:.6g} and {spent.upper:.6g}.",
-                inputs=("any input", "its neighbour, chosen after each output"),
-                output="an event",
-                excess=spent.upper - promised.delta,
-            )
-        return Certificate(
-            claim=f"{self.releases} releases are private together, each for an input that may "
-            f"depend on earlier outputs; {table.inputs.claim()}",
-            guarantee=promised,
-            constraints=self.releases * len(pairs),
-            slack=Fraction(promised.delta) - Fraction(spent.upper),
-            tightest=f"delta of all releases, at most {spent.upper:.6g}",
-            arithmetic="outward-rounded floats",
+        pairs, total = self.output_pairs(table), self.total
+        spent = decided_delta(pairs, self.releases, total.epsilon, total.delta)
+        claim = (
+            f"{self.releases} releases are private together, each for an input that may depend on "
+            f"earlier outputs; {table.inputs.claim()}"
         )
+        return certified_together(claim, spent, self.releases, total, self.releases * len(pairs))
+
+
+def certified_together(
+    claim: str, spent: Enclosed, releases: int, total: Guarantee, constraints: int
+) -> Certificate:
+    """Return the proof that several releases are private together, from what they spend.
+
+    Raises:
+        NotPrivateError: if that is not shown.
+    """
+    if spent.upper > total.delta:
+        how = "are not" if spent.lower > total.delta else "are not shown to be"
+        raise NotPrivateError(
+            f"{releases} releases {how} {in_short(total)}: their delta is between "
+            f"{spent.lower:.6g} and {spent.upper:.6g}.",
+            inputs=("any input", "its neighbour, chosen after each output"),
+            output="an event",
+            excess=spent.upper - total.delta,
+        )
+    return Certificate(
+        claim=claim,
+        guarantee=total,
+        constraints=constraints,
+        slack=Fraction(total.delta) - Fraction(spent.upper),
+        tightest=f"delta of all releases, at most {spent.upper:.6g}",
+        arithmetic="outward-rounded floats",
+    )
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -16,6 +16,8 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Json, Numbers, Vector, frozen
+from dpopt.budget import certified_together
+from dpopt.composition import Enclosed
 from dpopt.lp import Backend, Solution
 from dpopt.noise.closed import (
     Multipliers,
@@ -306,23 +308,12 @@ class Noise(Setting):
         if table.ratio:
             raise ParameterError("table has a ratio above 0; noise of several releases must end.")
         spent = certified_delta(table.probabilities, self.releases, self.epsilon)
-        if spent > self.delta:
-            raise NotPrivateError(
-                f"noise is not shown to be ({digits(self.epsilon)}, {digits(self.delta)})-DP for "
-                f"{self.releases} releases: their delta is at most {spent:.6g}.",
-                inputs=("all integers", "all integers, one more each"),
-                output="an event",
-                excess=spent - self.delta,
-            )
-        return Certificate(
-            claim=f"{self.releases} integers with noise are private together, also if they depend "
-            "on earlier outputs",
-            guarantee=self.guarantee,
-            constraints=self.releases,
-            slack=Fraction(self.delta) - Fraction(spent),
-            tightest=f"delta of all releases, at most {spent:.6g}",
-            arithmetic="outward-rounded floats",
+        claim = (
+            f"{self.releases} integers with noise are private together, also if they depend on "
+            "earlier outputs"
         )
+        together = Enclosed(0.0, spent), self.releases, self.guarantee, self.releases
+        return certified_together(claim, *together)
 
     # --- numbers ---
 

@@ -185,26 +185,22 @@ def added(data: Any, table: NoiseTable, source: Source) -> Any:  # noqa: ANN401
     return answer if values.ndim else int(answer)
 
 
-def is_integer(value: object) -> bool:
-    """Return whether a value is an integer of Python or numpy, and no truth value."""
-    return type(value) is int or isinstance(value, np.integer)
-
-
 def integers(data: Any) -> npt.NDArray[Any]:  # noqa: ANN401
     """Return integers as an array of int64, or of Python integers beyond."""
-    if type(data) is int and abs(data) > _INT64:
-        return np.array(data, dtype=object)
+    if isinstance(data, np.ndarray) and data.dtype.kind == "i":
+        return np.asarray(data, dtype=np.int64)
     try:
-        values = np.asarray(data)
-    except (TypeError, ValueError, OverflowError):
+        values = np.asarray(data, dtype=object)
+    except (TypeError, ValueError):
         values = np.array(None)
-    if values.dtype.kind in "iu" and (values.dtype != np.uint64 or values.max(initial=0) <= _INT64):
-        return values.astype(np.int64)
-    if values.dtype == object or values.dtype == np.uint64:
-        listed = values.astype(object).ravel().tolist()
-        if all(map(is_integer, listed)):
-            return np.array([int(value) for value in listed], dtype=object).reshape(values.shape)
-    raise ParameterError("data must be an integer, or an array of integers.")
+    listed = values.ravel().tolist()
+    if not all(type(value) is int or isinstance(value, np.integer) for value in listed):
+        raise ParameterError("data must be an integer, or an array of integers.")
+    exact = np.array(list(map(int, listed)), dtype=object).reshape(values.shape)
+    try:
+        return exact.astype(np.int64)
+    except OverflowError:
+        return exact
 
 
 def shifted(table: NoiseTable, shift: int) -> tuple[list[int], list[int]]:

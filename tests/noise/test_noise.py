@@ -538,7 +538,7 @@ def test_a_few_releases(tmp_path: Path) -> None:
     assert design.value <= min(design.gaussian, design.laplace)
     design.save(tmp_path / "x.json")
     assert dpopt.load(tmp_path / "x.json").table == design.table
-    with pytest.raises(NotPrivateError, match="for 3 releases"):
+    with pytest.raises(NotPrivateError, match="3 releases are not shown to be"):
         made(setting, dpopt.design(Noise(1, 2.0, 1e-3)).table)
     with pytest.raises(ParameterError, match="^releases is 3"):
         dpopt.design(setting, backend="highs")
