@@ -157,7 +157,7 @@ class Budgeted(Setting):
         problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
         if curve:
-            problem.add_family("privacy", CurveRows(inputs, curve), over="kernel")
+            problem.add_family("privacy", curve_rows(inputs, curve), over="kernel")
         self._required_losses().add(problem, inputs, Guarantee(0.0))
         return problem
 
@@ -256,56 +256,51 @@ def gaussian_curve(mu: float, last: float) -> list[Guarantee]:
     return [Guarantee(e, gaussian_delta(mu, e)) for e in points]
 
 
-class CurveRows:
-    """Separation oracle of the rows of a curve over masses of a table.
+def curve_rows(inputs: Inputs, curve: Sequence[Guarantee]) -> Callable[[Vector], Separation]:
+    """Return the separation oracle of the rows of a curve over masses of a table.
 
     For neighbours x, x' and a point (epsilon, delta) of the curve the worst event is that of all
     outputs with K_x > e^epsilon K_x'; its row is added where it is violated.
-
-    Args:
-        inputs: of the table.
-        curve: its points.
     """
-
-    def __init__(self, inputs: Inputs, curve: Sequence[Guarantee]) -> None:
-        edges = inputs.edges
-        ends = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
-        entries, counts = np.arange(2 * len(edges.first)), np.asarray(inputs.counts, dtype=float)
-        # Of an entry and a variable: outputs of the entry times the probability of one in its mass.
-        first, second = (
-            sp.csr_array(
-                (np.tile(edges.counts, 2) / counts[end], (entries, end)),
-                shape=(entries.size, inputs.size),
-            )
-            for end in ends
+    edges, counts = inputs.edges, np.asarray(inputs.counts, dtype=float)
+    ends = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
+    entries = np.arange(2 * len(edges.first))
+    # Of an entry and a variable: outputs of the entry times the probability of one in its mass.
+    first, second = (
+        sp.csr_array(
+            (np.tile(edges.counts, 2) / counts[end], (entries, end)),
+            shape=(entries.size, inputs.size),
         )
-        # Rows are divided by not less than what a solver's tolerance is good for.
-        units = [max(point.delta, 1e-2) for point in curve]
-        points = list(zip(curve, units, strict=True))
-        self.excess = [(first - math.exp(p.epsilon) * second) / unit for p, unit in points]
-        self.limits = [point.delta / unit for point, unit in points]
-        # Of a directed edge and an entry.
-        edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
-        directed = np.append(edge, edge + len(edges.starts) - 1)
-        self.sums = sp.csr_array((np.ones(entries.size), (directed, entries)))
+        for end in ends
+    )
+    # Rows are divided by not less than what a solver's tolerance is good for.
+    units = [max(point.delta, 1e-2) for point in curve]
+    points = list(zip(curve, units, strict=True))
+    excesses = [(first - math.exp(p.epsilon) * second) / unit for p, unit in points]
+    # Of a directed edge and an entry.
+    edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
+    directed = np.append(edge, edge + len(edges.starts) - 1)
+    sums = sp.csr_array((np.ones(entries.size), (directed, entries)))
 
-    def __call__(self, masses: Vector) -> Separation:
+    def separate(masses: Vector) -> Separation:
         """Return the violated rows at masses, the worst first."""
         violations, rows, limits = np.empty(0), list[Any](), np.empty(0)
-        for matrix, limit in zip(self.excess, self.limits, strict=True):
-            excess = matrix @ masses
-            over = self.sums @ np.maximum(excess, 0.0) - limit
+        for matrix, (point, unit) in zip(excesses, points, strict=True):
+            excess, limit = matrix @ masses, point.delta / unit
+            over = sums @ np.maximum(excess, 0.0) - limit
             # In the row's own units, about what solvers keep.
             broken = np.flatnonzero(over > 1e-9)
             # The event of an edge: its entries with an excess.
             event = sp.diags_array((excess > 0).astype(float))
-            rows.append(self.sums[broken] @ event @ matrix)
+            rows.append(sums[broken] @ event @ matrix)
             violations = np.append(violations, over[broken])
             limits = np.append(limits, np.full(broken.size, limit))
         # In one round; memory fixes the number.
         worst = np.argsort(-violations, kind="stable")[:2_000]
         added = make_rows(sp.csr_array(sp.vstack(rows, format="csr")[worst]), upper=limits[worst])
-        return Separation(added, float(violations.max(initial=0.0)), len(self.limits))
+        return Separation(added, float(violations.max(initial=0.0)), len(points))
+
+    return separate
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 import dpopt
 from dpopt import Kernel, Majority, Multiclass, NotPrivateError, ParameterError, Plurality, verify
-from dpopt.budget import Budgeted, CurveRows, gaussian_curve, gaussian_delta
+from dpopt.budget import Budgeted, curve_rows, gaussian_curve, gaussian_delta
 from dpopt.composition import Engine, adaptive_delta
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.shape import made
@@ -398,7 +398,7 @@ def test_the_program_of_a_curve_has_its_rows() -> None:
             assert spent <= point.delta + 1e-8
             tight += spent > point.delta - 1e-8
     assert tight > 5
-    rows = CurveRows(setting.domain, curve)(np.eye(5).ravel())
+    rows = curve_rows(setting.domain, curve)(np.eye(5).ravel())
     assert rows.worst > 0.5
 
 

@@ -148,11 +148,6 @@ def columns_of(
     return columns - math.exp(epsilon) * np.bincount(np.abs(position + shift), value, x.size)
 
 
-def level(distance: IntVector, step: int, sensitivity: int) -> IntVector:
-    """Return how many times the staircase has fallen at a distance."""
-    return (distance + sensitivity - step) // sensitivity
-
-
 def best_step(sensitivity: int, epsilon: float, loss: Loss) -> tuple[int, float]:
     """Return the best step s of a staircase, and its value in floats."""
     periods = 2 + math.ceil(NEGLIGIBLE / epsilon)
@@ -160,7 +155,7 @@ def best_step(sensitivity: int, epsilon: float, loss: Loss) -> tuple[int, float]
     costs = loss(x)
     best, decay = (1, math.inf), math.exp(-epsilon)
     # From one step to the next, the distances s, s + D, ... rise by a level.
-    weights = signs(x) * decay ** level(x, 1, sensitivity).astype(float)
+    weights = signs(x) * decay ** ((x + sensitivity - 1) // sensitivity).astype(float)
     for step in range(1, sensitivity + 1):
         if step > 1:
             weights[step - 1 :: sensitivity] /= decay
@@ -187,22 +182,20 @@ def staircase_multipliers(sensitivity: int, epsilon: float, loss: Loss) -> Multi
     required = (outward[:period] + excess[:period]) / growth
     heads = np.arange(step)
     supply = signs(heads) * (mu - loss(heads))
-    y = 0
-    for head in heads.tolist():
-        while y < period and (supply[head] > 0 or head == step - 1):
-            amount = required[y] if head == step - 1 else min(supply[head], required[y])
-            distance = step + y
-            # p(h) or p(-h), whichever is at most D below.
-            position = head if distance - head <= period else -head
-            if not 1 <= distance - position <= period:
-                break
-            inner.append((distance - position, position, max(0.0, amount)))
-            supply[head] -= amount
-            required[y] -= amount
-            if required[y] <= 0:
-                y += 1
-            elif head < step - 1:
-                break
+    head = y = 0
+    while y < period and head < step:
+        distance, final = step + y, head == step - 1
+        # p(h) or p(-h), whichever is at most D below.
+        position = head if distance - head <= period else -head
+        if not 1 <= distance - position <= period or (supply[head] <= 0 and not final):
+            head += 1
+            continue
+        amount = required[y] if final else min(supply[head], required[y])
+        inner.append((distance - position, position, max(0.0, amount)))
+        supply[head] -= amount
+        required[y] -= amount
+        if required[y] <= 0:
+            y += 1
     outer = zip(repeat(period), range(step, last + 1), outward.tolist(), strict=False)
     shift, position, value = zip(*inner, *outer, strict=True)
     ends = np.zeros(period + 1)

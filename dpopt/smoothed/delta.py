@@ -203,14 +203,13 @@ def smoothed_epsilon(
     def answer_at(epsilon: float) -> SmoothedDelta:
         return smoothed_delta(mechanism, epsilon, distributions)
 
-    if _suffices(at := answer_at(0.0), target):
-        return SmoothedEpsilon(target, 0.0, 0.0, at)
     # Double the upper end until it suffices, then bisect.
-    lower, upper = 0.0, 1.0
-    while not _suffices(at := answer_at(upper), target):
+    lower, upper, at = 0.0, 0.0, answer_at(0.0)
+    while not _suffices(at, target):
         if upper >= LARGEST_EPSILON:
             return SmoothedEpsilon(target, math.inf, upper, at)
-        lower, upper = upper, min(2.0 * upper, LARGEST_EPSILON)
+        lower, upper = upper, min(max(1.0, 2.0 * upper), LARGEST_EPSILON)
+        at = answer_at(upper)
     while upper - lower > width:
         advance("smoothed epsilon", 0, message=f"bracket {upper - lower:.1e}")
         middle = 0.5 * (lower + upper)

@@ -180,7 +180,7 @@ def _in_closed_form(mechanism: AnonymousMechanism) -> TypeGuard[SamplingHistogra
 
 
 def general_log_profile(
-    mechanism: AnonymousMechanism, epsilon: float, histogram: npt.ArrayLike | None = None
+    mechanism: AnonymousMechanism, epsilon: float, counts: npt.ArrayLike | None = None
 ) -> Vector:
     """Return log delta of one database or of all, from the output pmfs of any mechanism.
 
@@ -189,18 +189,15 @@ def general_log_profile(
     Summation is pairwise: the error of log delta is a few rounding errors plus the relative error
     of the pmfs, times P(S) / delta with S the outputs where P > e^epsilon P'. That factor is large
     only if P is hardly above e^epsilon P' on all of S. Probabilities below 1e-308 count as 0.
-    Arguments and shapes are those of `privacy_profile`.
     """
-    factor = math.exp(_checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
-    _checks.instance("mechanism", mechanism, AnonymousMechanism)
+    n, m, factor = mechanism.records, mechanism.categories, math.exp(epsilon)
     # Memory fixes the outputs, time the terms: pairs of neighbours times outputs.
     if mechanism.outputs > 10**7:
         raise ParameterError(
             f"mechanism has {mechanism.outputs:,} outputs; the general profile takes at most "
             "10,000,000."
         )
-    if histogram is None:
-        n, m = mechanism.records, mechanism.categories
+    if counts is None:
         pairs = histogram_count(n - 1, m) * m * (m - 1) // 2
         if pairs * mechanism.outputs > 10**11:
             raise ParameterError(
@@ -208,13 +205,11 @@ def general_log_profile(
                 f"{pairs:,} pairs of neighbours, more than 1e+11 terms in all. Give "
                 "one histogram."
             )
-        table = histograms(mechanism.records, mechanism.categories)
+        table = histograms(n, m)
         return _over_pairs(mechanism, factor, table, replacements(table))
-    one = checked_histogram(histogram, mechanism.records, mechanism.categories)
     # Row 0 is the database, the other rows are its neighbours: pairs (0, i).
-    table = np.concatenate([one[None], neighbours(one)])
-    pairs = np.zeros((table.shape[0] - 1, 2), dtype=np.int64)
-    pairs[:, 1] = np.arange(1, table.shape[0])
+    table = np.vstack([np.asarray(counts, dtype=np.int64), neighbours(counts)])
+    pairs = np.array([(0, row) for row in range(1, len(table))])
     return _over_pairs(mechanism, factor, table, pairs)[:1]
 
 

@@ -12,7 +12,7 @@ from dpopt import ParameterError
 from dpopt.prob.histograms import histogram_count, histograms
 from dpopt.smoothed import profile
 from dpopt.smoothed.mechanisms import SamplingHistogram
-from dpopt.smoothed.profile import general_log_profile
+from dpopt.smoothed.profile import general_log_profile, privacy_profile
 from tests import oracles
 from tests.smoothed import pmfs
 from tests.smoothed.pmfs import KernelMechanism
@@ -66,11 +66,11 @@ def test_portions_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_bad_arguments_are_refused() -> None:
-    mechanism = SamplingHistogram(5, 3)
+    mechanism = SamplingHistogram(5, 3, replacement=True)
     for epsilon in (-1.0, math.nan, 701.0):
         with pytest.raises(ParameterError, match="epsilon is"):
-            general_log_profile(mechanism, epsilon)
+            privacy_profile(mechanism, epsilon)
     with pytest.raises(ParameterError, match="5 records over 2"):
-        general_log_profile(mechanism, 1.0, [1, 2])
+        privacy_profile(mechanism, 1.0, [1, 2])
     with pytest.raises(ParameterError, match="outputs"):
-        general_log_profile(SamplingHistogram(5000, 4999, 3), 1.0, [5000, 0, 0])
+        privacy_profile(SamplingHistogram(5000, 4999, 3, replacement=True), 1.0, [5000, 0, 0])
