@@ -276,10 +276,6 @@ class Program:
         problem.add_rows("delta", {"s": spent, "slack": eye * last}, upper=1.0)
         return problem
 
-    def optimum(self, time_limit: float | None) -> Point:
-        """Return the optimum for a delta above 0, by the interior-point method."""
-        return optimum_of(self.rows, self.costs, self.masses, self.inside, time_limit)
-
     def point(self, solution: Solution) -> Point:
         """Return what a solver found for `problem`."""
         duals, prices = solution.duals, np.zeros(self.grid.sensitivity)
@@ -375,20 +371,23 @@ def optimum(
 
     Where the interior-point method leaves a gap on every grid, HiGHS solves the first one, too.
     """
-    found = list[Optimum]()
-    for doublings in range(DOUBLINGS + 1):
+
+    def solved(doublings: int, backend: str | Backend | None) -> Optimum:
         program, solution = Program(grid_of(doublings), delta - spare, loss), None
         if backend is None:
-            point = program.optimum(time_limit)
+            given = program.rows, program.costs, program.masses, program.inside
+            point = optimum_of(*given, time_limit)
         else:
             solution = solve(program.problem(), backend, relative_gap=1.0, time_limit=time_limit)
             point = program.point(solution)
-        found.append(Optimum(program, point, program.multipliers(point, delta), solution))
-        if found[-1].gap <= _TIGHT or backend is not None:
-            break
-    best, written = max(found, key=attrgetter("multipliers.bound")), found[0].program.count
-    if backend is None and best.gap > _TIGHT and written <= WRITTEN:
+        return Optimum(program, point, program.multipliers(point, delta), solution)
+
+    found = [solved(0, backend)]
+    if backend is not None:
+        return found[0]
+    while found[-1].gap > _TIGHT and len(found) <= DOUBLINGS:
+        found.append(solved(len(found), None))
+    if found[-1].gap > _TIGHT and found[0].program.count <= WRITTEN:
         with suppress(SolverError):
-            other = optimum(grid_of, delta, spare, loss, "highs", time_limit)
-            best = max(best, other, key=attrgetter("multipliers.bound"))
-    return best
+            found.append(solved(0, "highs"))
+    return max(found, key=attrgetter("multipliers.bound"))

@@ -27,7 +27,7 @@ from dpopt.noise.closed import (
     truncated_geometric,
 )
 from dpopt.noise.many import CANDIDATES, candidates, certified_delta
-from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Optimum, Program, optimum
+from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Program, optimum
 from dpopt.noise.table import NoiseTable, added, decided, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.dominating import DominatingPair
@@ -181,51 +181,38 @@ class Noise(Setting):
     def _grid(self, doublings: int) -> Grid:
         return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
 
-    def _solved(self, backend: str | Backend | None, time_limit: float | None) -> Optimum:
-        """Return the optimum for a little less than delta, its integers private, and keep it."""
+    def _found(
+        self, backend: str | Backend | None, time_limit: float | None
+    ) -> tuple[NoiseTable, Multipliers, Solution | None]:
+        """Return the optimum for a little less than delta, its integers private, and its proof."""
         refused: NotPrivateError | None = None
         for share in _SPARE:
             spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
             found = optimum(self._grid, self.delta, spare, self.losses_of, backend, time_limit)
             for inside, ended in product(_INSIDE, (True, False)):
-                point = found.program.pmf(found.point, inside, ended)
+                table = self.table(found.program.pmf(found.point, inside, ended))
                 try:
-                    self.judge(self.table(point))
+                    self.judge(table)
                 except NotPrivateError as error:
                     refused = error
                 else:
-                    vars(self)["_optimum"] = point, found.multipliers
-                    return found
+                    return table, found.multipliers, found.solution
         raise cast(NotPrivateError, refused)
 
     def searched(
         self, backend: str | Backend | None, time_limit: float | None, stop_at_gap: float = 0.0
     ) -> Design | None:
-        """Return the design of the interior-point method, where there is no closed form."""
+        """Return the design of a solver, by default where there is no closed form."""
         del stop_at_gap
-        if backend is not None or self.releases > 1 or self.delta == 0 or self.sensitivity == 1:
+        closed = self.delta == 0 or self.sensitivity == 1
+        if self.releases > 1 or (closed and backend is None):
             return None
-        self._solved(None, time_limit)
-        return made(self, self.table(self._optimum[0]))
-
-    def solved(
-        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
-    ) -> Solution:
-        """Solve `problem` for a little less than delta, so that its integers are private."""
-        del stop_at_gap
-        self.problem()  # refused where it cannot be written out
-        return cast(Solution, self._solved(backend, time_limit).solution)
-
-    @cached_property
-    def _optimum(self) -> tuple[Vector, Multipliers]:
-        """The optimum as `point` returns it, and the multipliers that prove it."""
-        self._solved(None, None)
-        return vars(self)["_optimum"]
-
-    def point(self, solution: Solution) -> Vector:
-        """Return p(0), ..., p(N) of the optimum, and the ratio of each period beyond N."""
-        del solution
-        return self._optimum[0]
+        if backend is not None:
+            self.problem()  # refused where it cannot be written out
+        table, multipliers, solution = self._found(backend, time_limit)
+        if not closed:
+            vars(self)["_multipliers"] = multipliers
+        return made(self, table, solution)
 
     def closed_form(self) -> NoiseTable | None:
         """Return the staircase for delta = 0, the truncated geometric noise for sensitivity 1."""
@@ -352,7 +339,7 @@ class Noise(Setting):
             return staircase_multipliers(self.sensitivity, self.epsilon, self.losses_of)
         if self.sensitivity == 1:
             return geometric_multipliers(self.epsilon, self.delta, self.losses_of)
-        return self._optimum[1]
+        return self._found(None, None)[1]
 
     def bound(self, table: NoiseTable, solution: Solution | None) -> float | None:
         """Return a lower bound on the mean loss of all noise on Z; None for several releases."""
