@@ -36,7 +36,7 @@ from scipy.optimize import brentq
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
-from dpopt._types import Vector, brief
+from dpopt._types import Matrix, Vector, brief
 from dpopt.privacy.composed import optimal_composition
 from dpopt.privacy.dominating import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
@@ -54,8 +54,8 @@ Pairs: TypeAlias = "Sequence[Pair] | Design"
 """The pairs (P, Q) of neighbours, or the design that has them."""
 
 # Outward factor of a step, relative, for up to 8 outputs and more in proportion; outward shift of a
-# logarithm; what underflow may lose in a step.
-_STEP, _LOG, _TINY = 2.0**-45, 2.0**-41, 1e-300
+# logarithm; largest relative error of a probability; what underflow may lose in a step.
+_STEP, _LOG, _ERROR, _TINY = 2.0**-45, 2.0**-41, 2.0**-50, 1e-300
 # Cells of the first grid on either side of 1, and of the last one; and entries of all outputs and
 # releases on a grid that decides a guarantee, which takes about a minute.
 _FIRST, _LAST, _MOST_ENTRIES = 1_000, 256_000, 2_000_000_000
@@ -341,7 +341,6 @@ def interval(
     releases: int,
     epsilon: float,
     cells: int,
-    error: float = 2.0**-50,
     *,
     lower: bool = True,
 ) -> tuple[float, float]:
@@ -352,17 +351,16 @@ def interval(
         releases: k.
         epsilon: in nats.
         cells: of the grid.
-        error: largest relative error of the probabilities.
         lower: whether the lower end is computed; 0 if not, in a quarter of the time.
     """
-    grid = _Grid.of(pairs, releases, epsilon, cells, error)
+    grid = _Grid.of(pairs, releases, epsilon, cells)
     # Before any release W(t) = max(t - e^epsilon, 0), rounded up, and its lines.
     above = np.maximum(grid.points * (1 + grid.step) - grid.growth * (1 - grid.step), 0.0)
     below = grid.first_below()
     for _ in range(releases):
         above, below = grid.stepped(above, below, pairs, lower=lower)
     middle = grid.points.size // 2
-    return float(below.values[middle]) if lower else 0.0, float(above[middle])
+    return float(below[0, middle]) if lower else 0.0, float(above[middle])
 
 
 def largest_loss(p: Vector, q: Vector) -> float:
@@ -379,7 +377,6 @@ class _Grid:
     width: float
     growth: float
     step: float
-    error: float
     pad: int
     releases: int
 
@@ -390,7 +387,6 @@ class _Grid:
         releases: int,
         epsilon: float,
         cells: int,
-        error: float,
     ) -> _Grid:
         """Return a grid for so many releases."""
         largest = max(largest_loss(p, q) for p, q in pairs)
@@ -407,7 +403,6 @@ class _Grid:
             width,
             math.exp(epsilon),
             _STEP * max(1.0, max(p.size for p, _ in pairs) / 8),
-            error,
             min(2 * cells, math.ceil(largest / width)) + 4,
             releases,
         )
@@ -415,27 +410,27 @@ class _Grid:
     def stepped(
         self,
         above: Vector,
-        below: _Lines,
+        below: Matrix,
         pairs: Sequence[tuple[Vector, Vector]],
         *,
         lower: bool,
-    ) -> tuple[Vector, _Lines]:
+    ) -> tuple[Vector, Matrix]:
         """Return upper values and lower lines of one release more, which may also be left out."""
         padded = self.padded(above)
         for p, q in pairs:
             above = np.maximum(above, self.above(padded, p, q))
         if lower:
-            lines = below.padded(self)
+            lines = self.lines_beyond(below)
             for p, q in pairs:
-                below = below.better(lines.stepped(self, p, q))
-        lowered = below.values * (1 - self.step) - self.spread * below.slopes - _TINY
-        below = _Lines.of(lowered, below.slopes).better(self.first_below())
+                below = _better(below, self.below(lines, p, q))
+            lowered = below[0] * (1 - self.step) - self.spread * below[1] - _TINY
+            below = _better(_positive(lowered, below[1]), self.first_below())
         return above * (1 + self.step) + _TINY, below
 
     def outputs(self, p: Vector, q: Vector, up: bool) -> Iterator[tuple[float, float, int, float]]:
         """Yield P_y and Q_y, moved outward, and log(P_y / Q_y) as cells and the rest of one."""
         sign = 1 if up else -1
-        more, less = p * (1 + sign * self.error), q * (1 - sign * self.error)
+        more, less = p * (1 + sign * _ERROR), q * (1 - sign * _ERROR)
         for a, b in zip(more.tolist(), less.tolist(), strict=True):
             if a > 0 and b > 0:
                 log = math.log(a) - math.log(b) + sign * _LOG
@@ -468,12 +463,16 @@ class _Grid:
                 total += (b * share) * padded[start + 1 : start + 1 + size]
         return total
 
-    def line(self, points: Vector, spread: float) -> _Lines:
-        """Return the lines of max(t - e^epsilon, 0) at points, rounded down: value, slope t."""
-        values = points * (1 - self.step - spread) - self.growth * (1 + self.step)
-        return _Lines.of(values, points)
+    def line(self, points: Vector, spread: float) -> Matrix:
+        """Return the lines of max(t - e^epsilon, 0) at points, rounded down: value, slope t.
 
-    def first_below(self) -> _Lines:
+        Of lines the rows are values and slopes: the line value + slope (t / t_i - 1) at the point
+        t_i is nowhere above W.
+        """
+        values = points * (1 - self.step - spread) - self.growth * (1 + self.step)
+        return _positive(values, points)
+
+    def first_below(self) -> Matrix:
         """Return the lines of max(t - e^epsilon, 0) on the grid."""
         return self.line(self.points, self.spread)
 
@@ -482,64 +481,38 @@ class _Grid:
         """What rounding may add to a line that is used some cells away, relative."""
         return 4 * _LOG * math.expm1((self.releases + 2) * self.width)
 
-
-@dataclass(frozen=True)
-class _Lines:
-    """At each point t_i a line value + slope (t / t_i - 1) that is nowhere above W."""
-
-    values: Vector
-    slopes: Vector
-
-    def better(self, other: _Lines) -> _Lines:
-        """Return at each point the line with the larger value there."""
-        larger = other.values > self.values
-        return _Lines(
-            np.where(larger, other.values, self.values), np.where(larger, other.slopes, self.slopes)
-        )
-
-    @classmethod
-    def of(cls, values: Vector, slopes: Vector) -> _Lines:
-        """Return lines; where the value is below 0, the line 0."""
-        return cls(np.maximum(values, 0.0), np.where(values > 0, slopes, 0.0))
-
-    def padded(self, grid: _Grid) -> _Lines:
+    def lines_beyond(self, lines: Matrix) -> Matrix:
         """Return the lines on the grid and beyond, where W is at least 0 and t - e^epsilon."""
-        beyond = grid.points[-1] * np.exp(np.arange(1, grid.pad + 1) * grid.width)
-        last, zeros = grid.line(beyond, 0.0), np.zeros(grid.pad)
-        return _Lines(
-            np.concatenate([zeros, self.values, last.values]),
-            np.concatenate([zeros, self.slopes, last.slopes]),
-        )
+        beyond = self.points[-1] * np.exp(np.arange(1, self.pad + 1) * self.width)
+        return np.hstack([np.zeros((2, self.pad)), lines, self.line(beyond, 0.0)])
 
-    def stepped(self, grid: _Grid, p: Vector, q: Vector) -> _Lines:
+    def below(self, lines: Matrix, p: Vector, q: Vector) -> Matrix:
         """Return lines below sum_y Q_y W(t P_y / Q_y): of each output the better of two, or 0."""
-        size, pad, points = grid.points.size, grid.pad, grid.points
-        values, slopes = np.zeros(size), np.zeros(size)
-        for a, b, offset, fraction in grid.outputs(p, q, up=False):
+        points, size, pad = self.points, self.points.size, self.pad
+        total = np.zeros((2, size))
+        for a, b, offset, fraction in self.outputs(p, q, up=False):
             if b == 0:
-                values += a * points
-                slopes += a * points
+                total += a * points
             elif offset > pad - 2:
-                gain = a * points - b * grid.growth
-                values += np.maximum(gain, 0.0)
-                slopes += np.where(gain > 0, a * points, 0.0)
+                total += _positive(a * points - b * self.growth, a * points)
             elif offset >= 1 - pad:
-                first = slice(pad + offset, pad + offset + size)
-                second = slice(first.start + 1, first.stop + 1)
-                back = math.expm1(fraction - grid.width) * (1 + grid.step) - grid.step * grid.width
-                from_first = self.values[first] + self.slopes[first] * (
-                    math.expm1(fraction) * (1 - grid.step)
-                )
-                from_second = self.values[second] + self.slopes[second] * back
-                best, scale = (
-                    np.maximum(from_first, from_second),
-                    a * math.exp(-offset * grid.width),
-                )
-                values += b * np.maximum(best, 0.0)
-                slope = np.where(
-                    from_first >= from_second,
-                    self.slopes[first],
-                    self.slopes[second] * math.exp(-grid.width),
-                )
-                slopes += scale * np.where(best > 0, slope, 0.0)
-        return _Lines(values, slopes)
+                start = pad + offset
+                first, second = lines[:, start : start + size], lines[:, start + 1 :][:, :size]
+                back = math.expm1(fraction - self.width) * (1 + self.step) - self.step * self.width
+                from_first = first[0] + first[1] * (math.expm1(fraction) * (1 - self.step))
+                from_second = second[0] + second[1] * back
+                nearer = from_first >= from_second
+                slope = np.where(nearer, first[1], second[1] * math.exp(-self.width))
+                best = np.where(nearer, from_first, from_second)
+                total += _positive(b * best, a * math.exp(-offset * self.width) * slope)
+        return total
+
+
+def _positive(values: Vector, slopes: Vector) -> Matrix:
+    """Return lines; where the value is below 0, the line 0."""
+    return np.where(values > 0, [values, slopes], 0.0)
+
+
+def _better(lines: Matrix, others: Matrix) -> Matrix:
+    """Return at each point the line with the larger value there."""
+    return np.where(others[0] > lines[0], others, lines)

@@ -243,15 +243,15 @@ class Noise(Setting):
 
     def table(self, point: Vector) -> NoiseTable:
         """Return p(0), ..., p(N) and the ratio beyond as integers."""
-        pmf, ratio = point[:-1], float(point[-1])
+        pmf, ratio, bits = point[:-1], float(point[-1]), 62
         if self.delta == 0:
             pmf = pmf[: self._grid(0).head + 1]
-            weights = [round(Fraction(p) * (1 << 62)) for p in pmf.tolist()]
-            return NoiseTable(tuple(weights), self._ratio, self.sensitivity)
-        bits = _BITS + math.ceil(math.log2(pmf.size / self.delta))
+        else:
+            bits = _BITS + math.ceil(math.log2(pmf.size / self.delta))
         weights = [round(Fraction(p) * (1 << bits)) for p in pmf.tolist()]
         if ratio:
-            exact = max(self._ratio, Fraction(math.ceil(Fraction(ratio) * (1 << 62)), 1 << 62))
+            above = Fraction(math.ceil(Fraction(ratio) * (1 << 62)), 1 << 62)
+            exact = self._ratio if self.delta == 0 else max(self._ratio, above)
             return NoiseTable(tuple(weights), exact, self.sensitivity)
         last = max(self.sensitivity, *(x for x, weight in enumerate(weights) if weight))
         return NoiseTable(tuple(weights[: last + 1]), Fraction(0), self.sensitivity)
