@@ -360,61 +360,53 @@ def decide_sets(
 
 # --- settings: the parameters that a file may have ----------------------------------------------
 
-Allowed = tuple[str, Callable[[Any], bool]]  # what a value must be, in words, and its test
 Requirements = Iterator[tuple[bool, str]]  # conditions on several fields: whether each holds, words
 SHOWN = 40  # characters of a value shown in a message
+NUMBER, WEIGHT, EPSILON = "number in [-1e308, 1e308]", "number in [0, 1e300]", "number in (0, 600]"
+
+# What `accepts` calls by a name.
+TYPES: dict[str, Callable[[Any], bool]] = {
+    "null": lambda v: v is None,
+    "text": lambda v: isinstance(v, str),
+    "truth value": lambda v: isinstance(v, bool),
+    "object": lambda v: isinstance(v, dict),
+    "index": lambda v: type(v) is int and 0 <= v <= MOST,
+    "name": lambda v: type(v) in (str, int),
+    "limit": lambda v: v is None or accepts(NUMBER)(v),
+    "block": lambda v: isinstance(v, list) and len(v) == 5,
+}
 
 
-def real(interval: str) -> Allowed:
-    """Allow numbers in an interval such as "(0, 600]"."""
-    low, high = map(float, interval[1:-1].split(","))
+@cache
+def accepts(wanted: str) -> Callable[[Any], bool]:
+    """Return the test of what a value must be, in words.
+
+    They are alternatives, parted by " | ": a number or an integer in an interval; a list, perhaps
+    of so many elements, or a rectangular table of some elements; one of `TYPES`; or a text.
+    """
+    if " | " in wanted:
+        tests = [accepts(option) for option in wanted.split(" | ")]
+        return lambda v: any(fits(v) for fits in tests)
+    kind, _, elements = wanted.partition(" of ")
+    if kind == "table":
+        rows = accepts(f"list of list of {elements}")
+        return lambda v: rows(v) and len(set(map(len, v))) == 1
+    if kind.startswith("list"):
+        least, most = map(int, (kind[5:] or f"1..{MOST}").split(".."))
+        each = accepts(elements)
+        return lambda v: isinstance(v, list) and least <= len(v) <= most and all(map(each, v))
+    kind, _, interval = wanted.partition(" in ")
+    if not interval:
+        return TYPES.get(wanted, lambda v: v == wanted)
+    low, high = map(float, interval[1:-1].split(", "))
     ends_ = {end for end, sign in ((low, interval[0]), (high, interval[-1])) if sign in "[]"}
-    text = f"a number in {interval}"
-    return text, lambda v: type(v) in (int, float) and (low < v < high or v in ends_)
+    whole = kind == "integer"
 
+    def within(v: Any) -> bool:
+        inside = type(v) in (int, float) and (low < v < high or v in ends_)
+        return inside and (not whole or v == int(v))
 
-def whole_number(low: int, high: int) -> Allowed:
-    """Allow integers from low to high."""
-    fits = real(f"[{low}, {high}]")[1]
-    return f"an integer from {low} to {high}", lambda v: fits(v) and v == int(v)
-
-
-def word(*options: str) -> Allowed:
-    """Allow these words."""
-    return f"one of {', '.join(options)}", lambda v: isinstance(v, str) and v in options
-
-
-def none_or(allowed: Allowed) -> Allowed:
-    """Allow null or a value of this type."""
-    return f"null, or {allowed[0]}", lambda v: v is None or allowed[1](v)
-
-
-def either(*options: Allowed) -> Allowed:
-    """Allow a value of one of these types."""
-    return ", or ".join(text for text, _ in options), lambda v: any(fits(v) for _, fits in options)
-
-
-def listed(each: Allowed, least: int = 1, most: int = MOST) -> Allowed:
-    """Allow lists of ``least`` to ``most`` values of this type."""
-    text = f"a list of {least} or more, each {each[0]}"
-    return text, lambda v: isinstance(v, list) and least <= len(v) <= most and all(map(each[1], v))
-
-
-def tabled(element: Allowed, rows: int = 1, columns: int = 1) -> Allowed:
-    """Allow rectangular tables of values of this type."""
-    text, fits = listed(listed(element, columns), rows)
-    return text, lambda v: fits(v) and len(set(map(len, v))) == 1
-
-
-TEXT: Allowed = ("a text", lambda v: isinstance(v, str))
-FLAG: Allowed = ("true or false", lambda v: isinstance(v, bool))
-NUMBER, WEIGHT, SHARE = real("[-1e308, 1e308]"), real("[0, 1e300]"), real("[0, 1)")
-EPSILON = real("(0, 600]")
-INDEX: Allowed = ("an index", lambda v: type(v) is int and 0 <= v <= MOST)
-NAMES: Allowed = (
-    "names: texts or integers",
-    lambda v: isinstance(v, list) and all(type(name) in (str, int) for name in v),
-)
+    return within
 
 
 def is_pmf(values: list[float], size: int) -> bool:
@@ -448,9 +440,10 @@ def voters_prior(text: str) -> tuple[str, list[Fraction]]:
     return name, [number(end) for end in numbers]
 
 
-def releases_fit(s: Setting, one: str) -> Requirements:
+def releases_fit(s: Setting) -> Requirements:
     """Yield the conditions on what is given of one release, and of several together."""
     several, given = s["releases"] > 1, s["total_epsilon"] is not None
+    one = "allowance" if "allowance" in s else "epsilon"
     yield several == given, "total_epsilon is of several releases"
     yield (s["total_delta"] >= 1e-12) if several else not s["total_delta"], "total_delta is wrong"
     yield several == (s[one] is None), f"{one} is of one release"
@@ -461,7 +454,7 @@ def releases_fit(s: Setting, one: str) -> Requirements:
 
 def majority_fits(s: Setting) -> Requirements:
     """Yield the conditions on voters, target and objective of a majority."""
-    yield from releases_fit(s, "allowance")
+    yield from releases_fit(s)
     count, m = s["voters"], s["allowance"] or 0
     yield count % 2 == 1, "voters is even; it must be odd, so that no vote is tied"
     yield count <= 501 or not s["voter_delta"], "voters is above 501, with voter_delta"
@@ -473,33 +466,22 @@ def majority_fits(s: Setting) -> Requirements:
     yield c is None or len(c) == (count + 1) // 2, "coefficients are not (voters + 1) / 2"
 
 
-def votes_fit(prior: str, classes: int) -> bool:
-    """Whether a prior of the votes is uniform, dirichlet:A or point:P,...,P."""
-    name, _, text = prior.partition(":")
-    p = floats_of(text)
-    fixed = name == "point" and max(p) <= 1 and is_pmf(p, classes)
-    return (
-        prior == "uniform" or fixed or (name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6)
-    )
-
-
-def multiclass_fits(s: Setting) -> Requirements:
-    """Yield the conditions on voters, target and prior of a plurality of private voters."""
-    yield from releases_fit(s, "allowance")
-    m = s["allowance"]
+def votes_fit(s: Setting) -> Requirements:
+    """Yield the conditions on target, rule and prior of a plurality of voters or ballots."""
+    yield from releases_fit(s)
+    m = s.get("allowance")
     if m is not None:
         yield m <= s["voters"], "allowance is above voters"
         fits = 1e-7 <= m * s["epsilon"] <= 600
         yield fits, "allowance times epsilon is not in [1e-7, 600]"
     stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
-    yield stable or s["voter_delta"] == 0, "voter_delta is of rules alone"
-    yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
-
-
-def plurality_fits(s: Setting) -> Requirements:
-    """Yield the conditions on prior and releases of a plurality of non-private ballots."""
-    yield from releases_fit(s, "epsilon")
-    yield votes_fit(s["prior"], s["classes"]), "prior is no distribution"
+    yield stable or not s.get("voter_delta"), "voter_delta is of rules alone"
+    name, _, text = s["prior"].partition(":")
+    p = floats_of(text)
+    fits = s["prior"] == "uniform"
+    fits |= name == "point" and max(p) <= 1 and is_pmf(p, s["classes"])
+    fits |= name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
+    yield fits, "prior is no distribution"
 
 
 def floor_fits(s: Setting) -> Requirements:
@@ -508,85 +490,67 @@ def floor_fits(s: Setting) -> Requirements:
 
 
 def prior_fits(s: Setting) -> Requirements:
-    """Yield the conditions on a public prior and the names of its categories."""
-    q, names = s["public"], s["labels"]
+    """Yield the conditions on a public prior, and on the distributions of users."""
+    q, names, weights = s["public"], s["labels"], s.get("weights", [1])
     yield is_pmf(q, len(q)), "public has a sum that is not 1"
     same = names is None or len(names) == len(set(names)) == len(q)
     yield same, "labels are not as many different names as masses"
-
-
-def mollifier_fits(s: Setting) -> Requirements:
-    """Yield the conditions on the prior and the user's own distribution."""
-    yield from prior_fits(s)
-    yield is_pmf(s["distribution"], len(s["public"])), "distribution is none of these categories"
-
-
-def population_fits(s: Setting) -> Requirements:
-    """Yield the conditions on the prior, the users' distributions and their weights."""
-    yield from prior_fits(s)
-    users, weights = s["users"], s["weights"]
-    pmfs = all(is_pmf(pmf, len(s["public"])) for pmf in users)
-    yield pmfs, "users hold what is no distribution of these categories"
+    users = s.get("users", [s.get("distribution", q)])
+    pmfs = all(is_pmf(pmf, len(q)) for pmf in users)
+    yield pmfs, "distribution or users hold what is no distribution of these categories"
     fits = len(weights) == len(users) and max(weights) <= 1e300 / len(users)
     yield fits and sum(weights) > 0, "weights are not one for each user, or all 0"
 
 
-def graph_fits(s: Setting, inputs: int, named: bool) -> Requirements:
-    """Yield the conditions on graph and shape; ``named``: the loss is given by name."""
-    graph, shape = s["graph"], s["shape"]
+def kernel_fits(s: Setting) -> Requirements:
+    """Yield the conditions on the parameters of a kernel together."""
+    yield from releases_fit(s)
+    loss, shape, graph, inputs, outputs, symmetry = (
+        s[name] for name in ("loss", "shape", "graph", "inputs", "outputs", "symmetry")
+    )
+    named, prior, fixed = isinstance(loss, str), s["prior"], s["invariant"]
+    size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
+    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
     by_shape = graph in ("grid", "hamming")
-    yield not by_shape or shape is not None, "graph needs a shape"
+    needs_shape = by_shape or loss == "hamming" or symmetry == "hamming"
+    yield not needs_shape or shape is not None, "graph, loss or symmetry needs a shape"
     yield shape is None or by_shape or named, "shape is of graphs and losses over words alone"
     yield shape is None or prod(shape) == inputs, "shape makes another number of words than inputs"
     for x, z in graph if isinstance(graph, list) else ():
         yield x != z and max(x, z) < inputs, "graph holds an edge of no two inputs"
-
-
-def rows_fit(s: Setting, used_names: set[str]) -> Requirements:
-    """Yield the conditions on the user's own linear constraints."""
-    are_places, are_numbers = listed(listed(INDEX, 3, 3), 0)[1], listed(NUMBER, 0)[1]
-    are_limits = listed(none_or(NUMBER))[1]
-    for name, entries, coefficients, lower, upper in s["constraints"] or []:
-        is_free = TEXT[1](name) and name not in {"", *used_names}
-        yield is_free, "constraints hold a name that is taken, or none"
-        used_names = {*used_names, name}
-        yield are_places(entries), "constraints hold places that are none"
-        yield are_numbers(coefficients), "constraints hold coefficients that are no numbers"
-        yield are_limits(lower) and are_limits(upper), "constraints hold limits that are no numbers"
-        yield len(lower) == len(upper), "constraints hold other numbers of limits"
-        rising = all(None in pair or pair[0] <= pair[1] for pair in zip(lower, upper, strict=True))
-        yield rising, "constraints hold a lower limit above the upper one"
-
-
-def kernel_fits(s: Setting) -> Requirements:
-    """Yield the conditions on the parameters of a kernel together."""
-    yield from releases_fit(s, "epsilon")
-    loss, shape, inputs, outputs = (s[name] for name in ("loss", "shape", "inputs", "outputs"))
-    named, prior = isinstance(loss, str), s["prior"]
-    size = [inputs, outputs if shape is None else inputs] if named else [len(loss), len(loss[0])]
-    yield [inputs, outputs] == size, "inputs and outputs are not those of loss and shape"
-    yield loss != "hamming" or shape is not None, "loss needs a shape"
-    yield from graph_fits(s, inputs, named)
     yield prior is None or s["objective"] == "mean", "prior is of the objective mean"
-    fixed = s["invariant"]
-    if fixed is not None and isinstance(fixed[0], list):
-        is_table = tabled(NUMBER)[1]
-        yield len(fixed) == 2 and all(map(is_table, fixed)), "invariant is no pair of tables"
-    elif fixed is not None:
-        keeps = listed(WEIGHT)[1](fixed) and inputs == outputs and is_pmf(fixed, inputs)
-        yield keeps, "invariant is no distribution of the inputs"
+    keeps = fixed is None or (inputs == outputs and is_pmf(fixed, inputs))
+    yield keeps, "invariant is no distribution of the inputs"
     used = {"invariance": fixed is not None, "delta": s["delta"], "sums": True, "privacy": True}
     used["losses"] = s["objective"] == "worst-case"
     yield from rows_fit(s, {name for name, is_used in used.items() if is_used})
-    fits_shape = s["symmetry"] in ("none", "reflection") or not isinstance(s["symmetry"], str)
+    fits_shape = symmetry in ("none", "reflection") or not isinstance(symmetry, str)
     yield fits_shape or inputs == outputs, "symmetry is of as many outputs as inputs"
-    yield s["symmetry"] != "hamming" or shape is not None, "symmetry needs a shape"
+    others = ("constraints", "invariant", "input_names", "output_names")
+    alone = symmetry == "none" or not any(s[name] for name in others)
+    yield alone, "symmetry is given and so are constraints, an invariant or names"
     for names, count in (("input_names", inputs), ("output_names", outputs)):
         if s[names] is not None:
             labels = {*map(str, s[names])} - {"", "None", "inf", "-inf"}
             fits = len(s[names]) == len(labels) == count
             yield fits, f"{names} are not as many different names as the table needs"
-            yield s["symmetry"] == "none", f"{names} are given and so is a symmetry"
+
+
+def rows_fit(s: Setting, used_names: set[str]) -> Requirements:
+    """Yield the conditions on the user's own linear constraints."""
+    are_limits = accepts("list of limit")
+    for name, entries, coefficients, lower, upper in s["constraints"] or []:
+        is_free = isinstance(name, str) and name not in {"", *used_names}
+        yield is_free, "constraints hold a name that is taken, or none"
+        used_names = {*used_names, name}
+        are_places = accepts(f"list 0..{MOST} of list 3..3 of index")(entries)
+        yield are_places, "constraints hold places that are none"
+        are_numbers = accepts(f"list 0..{MOST} of {NUMBER}")(coefficients)
+        yield are_numbers, "constraints hold coefficients that are no numbers"
+        yield are_limits(lower) and are_limits(upper), "constraints hold limits that are no numbers"
+        yield len(lower) == len(upper), "constraints hold other numbers of limits"
+        rising = all(None in pair or pair[0] <= pair[1] for pair in zip(lower, upper, strict=True))
+        yield rising, "constraints hold a lower limit above the upper one"
 
 
 def workload_fits(s: Setting) -> Requirements:
@@ -613,159 +577,129 @@ def noise_fits(s: Setting) -> Requirements:
     yield s["releases"] == 1 or several, "several releases are for sensitivity 1 and a delta"
 
 
-RELEASES: dict[str, Allowed] = {
-    "releases": whole_number(1, 1000),
-    "total_epsilon": none_or(real("(0, 28]")),
-    "total_delta": real("[0, 0.5]"),
+CONDITIONS: dict[str, Callable[[Setting], Requirements]] = {
+    "kernel": kernel_fits,
+    "majority": majority_fits,
+    "mollifier": prior_fits,
+    "multiclass": votes_fit,
+    "noise": noise_fits,
+    "plurality": votes_fit,
+    "population": prior_fits,
+    "public-prior": prior_fits,
+    "smooth-floor": floor_fits,
+    "workload": workload_fits,
 }
-RECORDS: dict[str, Allowed] = {
-    "records": whole_number(1, 10**15),
-    "categories": whole_number(2, 10**15),
+RELEASES = {
+    "releases": "integer in [1, 1000]",
+    "total_epsilon": "null | number in (0, 28]",
+    "total_delta": "number in [0, 0.5]",
+}
+RECORDS = {
+    "records": "integer in [1, 1e15]",
+    "categories": "integer in [2, 1e15]",
     "epsilon": EPSILON,
 }
-PRIOR: dict[str, Allowed] = {
-    "public": listed(real("(0, 2]")),
-    "epsilon": real("[1e-9, 600]"),
-    "labels": none_or(NAMES),
+PRIOR = {
+    "public": "list of number in (0, 2]",
+    "epsilon": "number in [1e-9, 600]",
+    "labels": f"null | list 0..{MOST} of name",
 }
-Fields = dict[str, Allowed]
-
-# For each kind its parameters and the conditions on them together, those of dpopt's own classes.
-SETTINGS: dict[str, tuple[Fields, Callable[[Setting], Requirements]]] = {
-    "kernel": (
-        RELEASES
-        | {
-            "epsilon": none_or(real("[0, 600]")),
-            "delta": SHARE,
-            "graph": either(
-                word("complete", "path", "cycle", "grid", "hamming"), listed(listed(INDEX, 2, 2))
-            ),
-            "shape": none_or(listed(whole_number(1, 2**31 - 1))),
-            "constraints": none_or(
-                listed(("a block of rows", lambda v: isinstance(v, list) and len(v) == 5), 0)
-            ),
-            "loss": either(
-                word("absolute", "squared", "zero-one", "hamming"),
-                tabled(real("[-1e100, 1e100]"), 2),
-            ),
-            "prior": none_or(listed(WEIGHT)),
-            "objective": word("mean", "worst-case"),
-            "sense": word("minimise", "maximise"),
-            "invariant": none_or(
-                listed(either(NUMBER, ("a table", lambda v: isinstance(v, list))))
-            ),
-            "inputs": whole_number(2, 2**22),
-            "outputs": whole_number(1, 2**22),
-            "symmetry": either(
-                word("none", "reflection", "cyclic", "dihedral", "hamming", "symbols"),
-                listed(listed(listed(INDEX), 2, 2)),
-            ),
-            "input_names": none_or(NAMES),
-            "output_names": none_or(NAMES),
-        },
-        kernel_fits,
-    ),
-    "majority": (
-        RELEASES
-        | {
-            "voters": whole_number(1, 4001),
-            "epsilon": EPSILON,
-            "allowance": none_or(real("(0, 4001]")),
-            "voter_delta": SHARE,
-            "delta": SHARE,
-            "objective": word("mean", "surrogate", "worst-case", "least-regret"),
-            "prior": TEXT,
-            "priors": none_or(listed(TEXT, 2)),
-            "coefficients": none_or(listed(NUMBER)),
-            "contrary": FLAG,
-        },
-        majority_fits,
-    ),
-    "mollifier": (PRIOR | {"distribution": listed(WEIGHT)}, mollifier_fits),
-    "multiclass": (
-        RELEASES
-        | {
-            "voters": whole_number(1, 10_000),
-            "classes": whole_number(2, 100),
-            "epsilon": EPSILON,
-            "allowance": none_or(real("(0, 10000]")),
-            "voter_delta": SHARE,
-            "delta": SHARE,
-            "prior": TEXT,
-            "rule": word("optimal", "ladder", "permute-and-flip", "exponential", "subsampling"),
-        },
-        multiclass_fits,
-    ),
-    "noise": (
-        {
-            "sensitivity": whole_number(1, 1000),
-            "epsilon": real("[0.001, 10]"),
-            "delta": real("[0, 0.5]"),
-            "loss": either(word("absolute", "squared"), listed(real("[0, 1e100]"), 2, 100_000)),
-            "releases": whole_number(1, 1000),
-        },
-        noise_fits,
-    ),
-    "best-sampler": (
-        RECORDS
-        | {
-            "categories": whole_number(2, 100),
-            "objective": word("worst-case", "mean"),
-            "prior": real("[1e-3, 1e3]"),
-        },
-        lambda _: iter(()),
-    ),
-    "plurality": (
-        RELEASES
-        | {
-            "records": whole_number(1, 10**15),
-            "classes": whole_number(2, 10**6),
-            "epsilon": none_or(real("(0, 50]")),
-            "objective": word("mean", "worst-case"),
-            "loss": word("regret", "error"),
-            "rule": word("optimal", "ladder", "permute-and-flip", "exponential"),
-            "prior": TEXT,
-        },
-        plurality_fits,
-    ),
-    "population": (
-        PRIOR
-        | {
-            "epsilon": real("(0, 16]"),
-            "users": tabled(WEIGHT),
-            "weights": listed(WEIGHT),
-            "slack": real("[0, 1]"),
-            "objective": word("mean", "diagonal"),
-        },
-        population_fits,
-    ),
-    "public-prior": (PRIOR | {"objective": word("minimax", "leximin")}, prior_fits),
-    "reveal-or-obscure": (
-        RECORDS | {"rule": word("exact", "roo", "journal", "journal-repaired", "conference")},
-        lambda _: iter(()),
-    ),
-    "smooth-floor": (RECORDS | {"rate": none_or(real("(0, 700]"))}, floor_fits),
-    "table": (
-        {
-            "epsilon": real("[0, 600]"),
-            "delta": SHARE,
-            "inputs": ("inputs that are written out", lambda v: isinstance(v, dict)),
-            "losses": ("losses that are written out", lambda v: isinstance(v, dict)),
-        },
-        lambda _: iter(()),
-    ),
-    "workload": (
-        {
-            "queries": either(
-                word("histogram", "prefix", "range", "marginals"), tabled(NUMBER, 1, 2)
-            ),
-            "categories": whole_number(2, 128),
-            "epsilon": real("[0.01, 12]"),
-            "prior": none_or(listed(real("(0, 1e300]"))),
-            "objective": word("mean", "worst-case"),
-        },
-        workload_fits,
-    ),
+# What each parameter of a kind may be, as `accepts` reads it: as in dpopt's own classes.
+SETTINGS: dict[str, dict[str, str]] = {
+    "kernel": {
+        **RELEASES,
+        "epsilon": "null | number in [0, 600]",
+        "delta": "number in [0, 1)",
+        "graph": "complete | path | cycle | grid | hamming | list of list 2..2 of index",
+        "shape": "null | list of integer in [1, 2147483647]",
+        "constraints": f"null | list 0..{MOST} of block",
+        "loss": "absolute | squared | zero-one | hamming | table of number in [-1e100, 1e100]",
+        "prior": f"null | list of {WEIGHT}",
+        "objective": "mean | worst-case",
+        "sense": "minimise | maximise",
+        "invariant": f"null | list of {WEIGHT}",
+        "inputs": "integer in [2, 4194304]",
+        "outputs": "integer in [1, 4194304]",
+        "symmetry": "none | reflection | cyclic | dihedral | hamming | symbols"
+        " | list of list 2..2 of list of index",
+        "input_names": f"null | list 0..{MOST} of name",
+        "output_names": f"null | list 0..{MOST} of name",
+    },
+    "majority": {
+        **RELEASES,
+        "voters": "integer in [1, 4001]",
+        "epsilon": EPSILON,
+        "allowance": "null | number in (0, 4001]",
+        "voter_delta": "number in [0, 1)",
+        "delta": "number in [0, 1)",
+        "objective": "mean | surrogate | worst-case | least-regret",
+        "prior": "text",
+        "priors": f"null | list 2..{MOST} of text",
+        "coefficients": f"null | list of {NUMBER}",
+        "contrary": "truth value",
+    },
+    "mollifier": {**PRIOR, "distribution": f"list of {WEIGHT}"},
+    "multiclass": {
+        **RELEASES,
+        "voters": "integer in [1, 10000]",
+        "classes": "integer in [2, 100]",
+        "epsilon": EPSILON,
+        "allowance": "null | number in (0, 10000]",
+        "voter_delta": "number in [0, 1)",
+        "delta": "number in [0, 1)",
+        "prior": "text",
+        "rule": "optimal | ladder | permute-and-flip | exponential | subsampling",
+    },
+    "noise": {
+        "sensitivity": "integer in [1, 1000]",
+        "epsilon": "number in [0.001, 10]",
+        "delta": "number in [0, 0.5]",
+        "loss": "absolute | squared | list 2..100000 of number in [0, 1e100]",
+        "releases": "integer in [1, 1000]",
+    },
+    "best-sampler": {
+        **RECORDS,
+        "categories": "integer in [2, 100]",
+        "objective": "worst-case | mean",
+        "prior": "number in [1e-3, 1e3]",
+    },
+    "plurality": {
+        **RELEASES,
+        "records": "integer in [1, 1e15]",
+        "classes": "integer in [2, 1e6]",
+        "epsilon": "null | number in (0, 50]",
+        "objective": "mean | worst-case",
+        "loss": "regret | error",
+        "rule": "optimal | ladder | permute-and-flip | exponential",
+        "prior": "text",
+    },
+    "population": {
+        **PRIOR,
+        "epsilon": "number in (0, 16]",
+        "users": f"table of {WEIGHT}",
+        "weights": f"list of {WEIGHT}",
+        "slack": "number in [0, 1]",
+        "objective": "mean | diagonal",
+    },
+    "public-prior": {**PRIOR, "objective": "minimax | leximin"},
+    "reveal-or-obscure": {
+        **RECORDS,
+        "rule": "exact | roo | journal | journal-repaired | conference",
+    },
+    "smooth-floor": {**RECORDS, "rate": "null | number in (0, 700]"},
+    "table": {
+        "epsilon": "number in [0, 600]",
+        "delta": "number in [0, 1)",
+        "inputs": "object",
+        "losses": "object",
+    },
+    "workload": {
+        "queries": f"histogram | prefix | range | marginals | table of {NUMBER}",
+        "categories": "integer in [2, 128]",
+        "epsilon": "number in [0.01, 12]",
+        "prior": "null | list of number in (0, 1e300]",
+        "objective": "mean | worst-case",
+    },
 }
 
 
@@ -773,19 +707,17 @@ def allowed(kind: str, setting: Any) -> None:
     """Refuse a setting that dpopt itself would refuse: of wrong fields, or of wrong values."""
     if kind not in SETTINGS:
         raise Malformed(f"its kind is {str(kind)[:SHOWN]!r}, which is not checked here")
-    fields, fit = SETTINGS[kind]
     if not isinstance(setting, dict):
         raise Malformed("the setting holds no parameters by name")
     # Not by its own items, which would count as read.
-    values: Setting = dict(dict.items(setting))
+    fields, values = SETTINGS[kind], dict(dict.items(setting))
     for name in {**fields, **values}:
         if name not in fields or name not in values:
             how = "unknown" if name in values else "missing"
             raise Malformed(f"the parameter {name[:SHOWN]} of the setting is {how}")
-        description, fits = fields[name]
-        if not fits(values[name]):
-            raise Malformed(f"{name} is {str(values[name])[:SHOWN]}; it must be {description}")
-    for holds, requirement in fit(values):
+        if not accepts(fields[name])(values[name]):
+            raise Malformed(f"{name} is {str(values[name])[:SHOWN]}; it must be {fields[name]}")
+    for holds, requirement in CONDITIONS[kind](values) if kind in CONDITIONS else ():
         if not holds:
             raise Malformed(f"{requirement}, in a setting of {kind}")
 
@@ -1416,45 +1348,30 @@ def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[lis
 def symmetric(
     setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None, orbit: list[list[int]]
 ) -> None:
-    """Refuse symmetries that change the loss, the neighbours, the prior or the user's rows."""
-    inputs, outputs, orbit_loss = setting["inputs"], setting["outputs"], dict[int, Number]()
+    """Refuse symmetries that change the loss, the neighbours or the prior."""
+    orbit_loss, edges = dict[int, Number](), set(pairs or ())
     for ids, losses in zip(orbit, loss, strict=True):
         if any(orbit_loss.setdefault(v, a) != a for v, a in zip(ids, losses, strict=True)):
             raise Malformed("symmetry changes the loss")
-    rows, prior = own_rows(setting, inputs, outputs), setting["prior"] or [1] * inputs
-    generators = symmetry_generators(setting, inputs, outputs)
-    size = inputs + len(pairs or ()) + sum(len(row.terms) for row in rows.values())
-    require_size(len(generators), size)
-
-    def moved(sigma: Sequence[int], tau: Sequence[int]) -> set[Any]:
-        """The prior, the neighbours and the user's rows after sigma and tau."""
-        sums = [
-            (name[:-2], row.limit, frozenset((sigma[x], tau[y], a) for (_, x, y), a in terms))
-            for name, row in rows.items()
-            for terms in [row.terms.items()]
-        ]
-        edges = [(sigma[x], sigma[z]) for x, z in pairs or ()]
-        return {*sums, *edges, *((sigma[x], share, "prior") for x, share in enumerate(prior))}
-
-    kept = moved(range(inputs), range(outputs))
-    if any(moved(sigma, tau) != kept for sigma, tau in generators):
-        raise Malformed("symmetry changes the prior, the neighbours or the rows")
+    generators = symmetry_generators(setting, setting["inputs"], setting["outputs"])
+    prior = setting["prior"] or [1] * setting["inputs"]
+    require_size(len(generators), len(prior) + len(edges))
+    for sigma, _ in generators:
+        moved = {(sigma[x], sigma[z]) for x, z in edges}
+        if moved != edges or any(prior[sigma[x]] != share for x, share in enumerate(prior)):
+            raise Malformed("symmetry changes the prior or the neighbours")
 
 
 def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
     """Return the setting's rows other than privacy, which a kernel satisfies up to a residual.
 
-    "invariance", i, y: sum_x A_ix K_xy = B_iy, or q K = q. "rows", name, i, sign: sum_xy c_ixy K_xy
-    is at most its upper limit (sign 1) or at least its lower one (-1), for row i of that name.
+    "invariance", 0, y: sum_x q_x K_xy = q_y. "rows", name, i, sign: sum_xy c_ixy K_xy is at most
+    its upper limit (sign 1) or at least its lower one (-1), for row i of that name.
     """
-    fixed, rows = setting["invariant"] or [[], []], dict[Name, Row]()
-    # A and B of A K = B; a distribution q means q K = q.
-    factors, totals = fixed if isinstance(fixed[0], list) else ([fixed], [fixed])
-    factors, totals = matrix(factors, len(factors), inputs), matrix(totals, len(factors), outputs)
-    require_size(1 + len(factors), inputs, outputs)
-    for (i, line), y in product(enumerate(factors), range(outputs)):
-        terms: dict[Variable, Any] = {("K", x, y): a for x, a in enumerate(line) if a}
-        rows["invariance", i, y] = Row(terms, totals[i][y], equality=True, promised=False)
+    q, rows = vector(setting["invariant"] or [0] * inputs, inputs), dict[Name, Row]()
+    for y, share in enumerate(q if any(q) else ()):
+        terms: dict[Variable, Any] = {("K", x, y): a for x, a in enumerate(q) if a}
+        rows["invariance", 0, y] = Row(terms, share, equality=True, promised=False)
     for name, entries, coefficients, *limits in setting["constraints"] or []:
         sums: list[dict[Variable, Any]] = [defaultdict(Fraction) for _ in limits[0]]
         # Entry (i, x, y): coefficient of K_xy in row i; repeated entries add up.
@@ -3100,18 +3017,13 @@ def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
 def decide_box(pmf: list[int], q: list[int], exp_to: Growth) -> Verdict:
     """Decide q_j / h <= r_j <= q_j h for each category, h = e^(epsilon/2), r and q normalised.
 
-    Any two distributions r in this box are within a factor e^epsilon of each other.
+    Any two distributions r in this box are within a factor e^epsilon of each other. A refusal
+    names two variables: category j of r is j, of q it is j plus their number.
     """
-    total, mass = sum(pmf), sum(q)
-    sides = [(r * mass, a * total) for r, a in zip(pmf, q, strict=True)]
-
-    def slacks_at(half: int, unit: int) -> list[int]:
-        return [half * min(side) - unit * max(side) for side in sides]
-
-    def says(at: int) -> tuple[int, str]:
-        return at, f"category {at} is outside the box"
-
-    return Verdict(2 * len(q), *least_slack(slacks_at, total * mass, exp_to, says))
+    total, mass, n = sum(pmf), sum(q), len(q)
+    weights = [*(r * mass for r in pmf), *(a * total for a in q)]
+    columns = [[*range(n)], [*range(n, 2 * n)]]
+    return decide_ratios(weights, total * mass, columns, exp_to)
 
 
 def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:

@@ -78,12 +78,11 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
         (JUDGE, *SETTINGS),
         "number same_denominator integer integers vector scaled shares_of integer_weights matrix "
-        "require_size real whole_number word none_or listed tabled is_pmf floats_of voters_prior",
+        "require_size accepts is_pmf floats_of voters_prior",
     ),
     "settings": (
         SETTINGS,
-        "majority_fits votes_fit multiclass_fits floor_fits prior_fits mollifier_fits "
-        "population_fits graph_fits rows_fit kernel_fits workload_fits",
+        "majority_fits votes_fit floor_fits prior_fits rows_fit kernel_fits workload_fits",
     ),
     "kernels": (
         KERNELS,

@@ -119,12 +119,12 @@ class Mollifier(PriorSetting):
         try:
             verdict = verify.decide_box(list(table), masses, exp_half)
         except verify.Refused as refusal:
-            raise self.refused(refusal, refusal.at) from None
+            raise self.refused(refusal, refusal.at[0] % len(table)) from None
         claim = (
             f"pmf of {len(table)} categories is in the relative mollifier of the prior, where all "
             "pmfs are private from each other"
         )
-        return self.proved(verdict, claim, verdict.at)
+        return self.proved(verdict, claim, verdict.at[0] % len(table))
 
     def plain(self, table: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return the integers as text."""

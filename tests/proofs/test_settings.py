@@ -218,7 +218,6 @@ PLAIN: dict[str, dict[str, Any]] = {
     | {"objective": "mean"},
 }
 LOSS = [[0, 1], [1, 0], [1, 1]]
-PAIR: Any = ([[1, 0, -1]], [[0, 0, 0]])
 FORGED: dict[str, list[Any]] = {
     "name": [5, "", "sums", "privacy", "losses"],
     "places": [[[0, 0]], [[0, 0, 0, 0]], [[0, 0, -1]], [0, 0, 0]],
@@ -346,16 +345,22 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"loss": LOSS, "outputs": 2, "symmetry": s} for s in ("none", "reflection")]
         + [{"loss": LOSS, "outputs": 2, "symmetry": [[[0, 1, 2], [0, 1]]]}, {"symmetry": "cyclic"}]
         + [{"loss": "hamming", "shape": [3], "symmetry": "hamming"}]
-        + [{"objective": "mean", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}]
-        + [{"invariant": PAIR}],
+        + [{"objective": "mean", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}],
         [{"graph": "grid"}, {"shape": [4]}, *several("graph", [[[0, 0]], [[0, 3]], [[3, 0]]])]
         + [{"loss": LOSS, "outputs": 2, "shape": [3]}, {"shape": [3], "outputs": 2}]
         + [{"loss": LOSS, "outputs": 2, "shape": [3], "graph": [[0, 1]]}]
         + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "inputs": 2}, {"loss": "hamming"}]
         + [{"outputs": 2, "symmetry": "cyclic"}, {"symmetry": "hamming"}, {"prior": [1, 1, 1]}]
         + [{"outputs": 2, "invariant": pmf} for pmf in ([0.5, 0.5], [0.25, 0.5, 0.25])]
-        + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [0.5, PAIR], [PAIR[0]]])
-        + several("invariant", [[*PAIR, PAIR[0]], [PAIR[0], [[0], []]], [PAIR[0], 0.5]]),
+        + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [[[1, 0, -1]], [[0, 0, 0]]]])
+        + [
+            {"symmetry": "reflection"} | {field: value}
+            for field, value in [
+                ("invariant", [0.25, 0.5, 0.25]),
+                ("constraints", [own_row()]),
+                ("input_names", ["a", "b", "c"]),
+            ]
+        ],
     ),
     (
         "kernel",
@@ -373,10 +378,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"constraints": [own_row(), own_row()]},
             {"constraints": [own_row(name="delta")], "delta": 0.1},
         ]
-        + [
-            {"constraints": [own_row(name="invariance")], "invariant": pmf}
-            for pmf in (PAIR, [0.25, 0.5, 0.25])
-        ]
+        + [{"constraints": [own_row(name="invariance")], "invariant": [0.25, 0.5, 0.25]}]
         + [
             {field: names}
             for field in ("input_names", "output_names")
@@ -417,28 +419,32 @@ NONE_OF_ALL = (None, True, "x", "1", [], {}, math.nan, math.inf, -math.inf)
 
 
 def test_values_that_a_parameter_may_have() -> None:
-    for part, inside, outside in [
-        (lambda: verify.real("(-1, 2]"), (-0.9, 0, 1.9, 2), (-1, -1.1, 2.1, *NONE_OF_ALL)),
-        (lambda: verify.real("[-1, 2)"), (-1, -1.0, 1.9), (-1.1, 2, 2.1, *NONE_OF_ALL)),
-        (lambda: verify.real("[0, 1]"), (0, 0.5, 1), (-0.1, 1.1, *NONE_OF_ALL)),
-        (lambda: verify.real("(0, 1)"), (0.1, 0.9), (0, 1, *NONE_OF_ALL)),
-        (lambda: verify.whole_number(2, 4), (2, 3.0, 4), (1, 2.5, 5, *NONE_OF_ALL)),
-        (lambda: verify.word("a", "b"), ("a", "b"), ("c", "", "ab", 1, ["a"], *NONE_OF_ALL)),
-        (lambda: verify.none_or(verify.word("a")), ("a", None), ("b", *NONE_OF_ALL[1:])),
+    for wanted, inside, outside in [
+        ("number in (-1, 2]", (-0.9, 0, 1.9, 2), (-1, -1.1, 2.1, *NONE_OF_ALL)),
+        ("number in [-1, 2)", (-1, -1.0, 1.9), (-1.1, 2, 2.1, *NONE_OF_ALL)),
+        ("number in [0, 1]", (0, 0.5, 1), (-0.1, 1.1, *NONE_OF_ALL)),
+        ("number in (0, 1)", (0.1, 0.9), (0, 1, *NONE_OF_ALL)),
+        ("integer in [2, 4]", (2, 3.0, 4), (1, 2.5, 5, *NONE_OF_ALL)),
+        ("a | b", ("a", "b"), ("c", "", "ab", 1, ["a"], *NONE_OF_ALL)),
+        ("null | a", ("a", None), ("b", *NONE_OF_ALL[1:])),
+        ("list 1..2 of a", (["a"], ["a"] * 2), (["a"] * 3, ["a", "b"], "a")),
+        ("list of a", (["a"],), NONE_OF_ALL),
         (
-            lambda: verify.listed(verify.word("a"), 1, 2),
-            (["a"], ["a"] * 2),
-            (["a"] * 3, ["a", "b"], "a"),
+            "table of a",
+            ([["a"]], [["a"], ["a"]], [["a"] * 2] * 2),
+            ([["a"], ["a"] * 2], [[], []], [["a"], ["b"]], ["a", "a"], *NONE_OF_ALL),
         ),
-        (lambda: verify.listed(verify.word("a")), (["a"],), NONE_OF_ALL),
-        (
-            lambda: verify.tabled(verify.word("a"), 2, 1),
-            ([["a"], ["a"]], [["a"] * 2] * 2),
-            ([["a"]], [["a"], ["a"] * 2], [[], []], [["a"], ["b"]], ["a", "a"], *NONE_OF_ALL),
-        ),
+        ("text", ("", "a"), [v for v in NONE_OF_ALL if not isinstance(v, str)]),
+        ("truth value", (True, False), (0, 1, None)),
+        ("object", ({},), [v for v in NONE_OF_ALL if v != {}]),
+        ("index", (0, verify.MOST), (-1, verify.MOST + 1, 1.0, *NONE_OF_ALL)),
+        ("name", ("", "a", -1), (1.0, None, True, [])),
+        ("limit", (None, 0, -1e308), ("1", [], math.inf)),
+        ("block", ([0] * 5,), ([0] * 4, [0] * 6, "12345")),
     ]:
-        assert [part()[1](value) for value in inside] == [True] * len(inside)
-        assert [part()[1](value) for value in outside] == [False] * len(outside)
+        fits = verify.accepts(wanted)
+        assert [fits(value) for value in inside] == [True] * len(inside)
+        assert [fits(value) for value in outside] == [False] * len(outside)
 
 
 def test_what_is_no_number_is_refused() -> None:

@@ -429,20 +429,20 @@ def test_a_box_has_the_slack_of_its_categories(pmf: list[int]) -> None:
         grown = ratio(low, low + 1, unit)
         if exact >= 0:
             verdict = verify.decide_box(pmf, q, grown)
-            assert (verdict.slack, verdict.at, verdict.rows) == (exact, at, 6)
+            assert (verdict.slack, verdict.at[0] % 3, verdict.rows) == (exact, at, 6)
             continue
         with pytest.raises(verify.Refused) as caught:
             verify.decide_box(pmf, q, grown)
-        assert (caught.value.missed, caught.value.at) == (-exact, at)
+        assert (caught.value.missed, caught.value.at[0] % 3) == (-exact, at)
         outside = box(pmf, q, Fraction(low + 1, unit))[0] < 0
-        assert ("is outside" if outside else "is at the end of") in str(caught.value)
+        assert ("not private" if outside else "too close to be decided") in str(caught.value)
 
 
 def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_not() -> None:
     q, exact = [1, 1], ratio(2, 2, 1)
     # 2/3 is twice 1/3, and 1/2 h = 1: the end is at r = 1/4.
     assert verify.decide_box([1, 3], q, exact).slack == 0
-    with pytest.raises(verify.Refused, match="is outside"):
+    with pytest.raises(verify.Refused, match="is above e.epsilon"):
         verify.decide_box([99, 301], q, exact)
     with pytest.raises(verify.Refused, match="too close to be decided"):
         verify.decide_box([1, 3], q, ratio(15, 16, 8))
