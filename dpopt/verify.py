@@ -1387,24 +1387,12 @@ def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
 
 # --- majorities --------------------------------------------------------------------------------
 
-Powers = dict[Fraction, Fraction]  # the number sum a e^x, as coefficients a by exponent x
 AXES = (("bc", "cb"), ("D0", "0D"), ("1m", "m1"))  # pairs of opposite corners (p, p') of a voter
 Placed = tuple[tuple[str, int], ...]  # number of voters at each corner
 Sides = tuple[list[Any], list[Any]] | tuple[()]  # E h(ones + L) under both neighbours, by ones
 Step = Callable[[list[Any], str], list[Any]]
 Close = tuple[float, Placed, list[int]]  # lower bound of the slack, corner, numbers of voters at 1
 FIXED = 256  # fractional bits of the pmf of the number of ones
-
-
-def powers_of(number: Powers, most: int) -> list[Powers]:
-    """Return the powers 0..most of sum a e^x."""
-    powers: list[Powers] = [{Fraction(0): Fraction(1)}]
-    for _ in range(most):
-        wider: Powers = defaultdict(Fraction)
-        for (x, a), (y, b) in product(powers[-1].items(), number.items()):
-            wider[x + y] += a * b
-        powers.append({x: a for x, a in wider.items() if a})
-    return powers
 
 
 class Voters:
@@ -1427,27 +1415,20 @@ class Voters:
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
-        self.products = 0
 
     def fine(self, bits: int) -> None:
         """Set the accuracy of all enclosures, in bits."""
         # A binomial coefficient has at most as many bits as there are voters.
         self.precision, self.bits = bits, bits + BITS + self.count
-        self.growth = self.at({self.target: Fraction(1)})
+        self.growth = self.exp(self.target)
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
         self.bit_chances: dict[str, tuple[Between, Between]] = {}
 
-    def at(self, powers: Powers) -> Between:
-        """Return an enclosure of sum a e^x; exact if e^epsilon is rational."""
-        low: Number = 0
-        high: Number = 0
-        for x, a in powers.items():
-            if self.rational is not None:
-                enclosure = ends(self.rational ** integer(x / self.epsilon, 0, 9999))
-            else:
-                enclosure = exp(x, self.precision)
-            low, high = low + a * enclosure[a < 0], high + a * enclosure[a >= 0]
-        return low, high
+    def exp(self, x: Fraction) -> Between:
+        """Return an enclosure of e^x; exact if e^epsilon is rational."""
+        if self.rational is None:
+            return exp(x, self.precision)
+        return ends(self.rational ** integer(x / self.epsilon, 0, 9999))
 
     def times(self, one: Between, other: Between) -> Between:
         """Return an enclosure of the product of numbers >= 0, in multiples of 2^-bits or exact."""
@@ -1456,7 +1437,7 @@ class Voters:
 
     def chance(self, corner: str) -> Between:
         """Return an enclosure of the chance that a voter at a corner says 1."""
-        low, high = self.at({self.epsilon: Fraction(1)})
+        low, high = self.exp(self.epsilon)
         d, zero = self.shift, Fraction(0)
         # One character for a chance to say 1; two name a corner.
         by_corner = {"b": ((low + d) / (low + 1), (high + d) / (high + 1)), "0": (zero, zero)}
@@ -1498,29 +1479,6 @@ class Voters:
                 binomial = binomial * (count - j) // (j + 1)
             pmf = wider
         self.mixtures[placed, side] = pmf
-        return pmf
-
-    def pmf(self, ones: int, placed: Placed, side: int) -> dict[int, Powers]:
-        """Return the exact pmf of the number of ones, times e^epsilon + 1 per voter at b or c."""
-        pmf = {ones: {Fraction(0): Fraction(1)}}
-        d, e, zero = self.shift, self.epsilon, Fraction(0)
-        bits = e.denominator.bit_length() + self.count * d.denominator.bit_length()
-        for kind, count in placed:
-            # Chances to say 1 and 0; b = (e^epsilon + Delta) / (e^epsilon + 1), c = 1 - b.
-            large, small = {e: Fraction(1), zero: d}, {zero: 1 - d}
-            cases = {"b": (large, small), "c": (small, large), "0": ({}, {zero: Fraction(1)})}
-            cases |= {"D": ({zero: d}, small), "m": (small, {zero: d}), "1": cases["0"][::-1]}
-            ones_, zeros = (powers_of(chance, count) for chance in cases[kind[side]])
-            wider: dict[int, Powers] = defaultdict(lambda: defaultdict(Fraction))
-            for (votes, before), j in product(pmf.items(), range(count + 1)):
-                some = len(before) * len(ones_[j]) * len(zeros[count - j])
-                self.products += some * (1 + bits // 1024)
-                require_size(self.products, 16)
-                for (x, a), (y, b), (z, c) in product(
-                    before.items(), ones_[j].items(), zeros[count - j].items()
-                ):
-                    wider[votes + j][x + y + z] += comb(count, j) * a * b * c
-            pmf = wider
         return pmf
 
     def row(self, name: Name) -> Row:
@@ -1597,7 +1555,7 @@ class Voters:
         They are exact, for voters whose b is rounded up: a larger epsilon allows them more.
         """
         require_size(self.count, self.count, self.count)
-        high, one = self.at({self.epsilon: Fraction(1)})[1], 1 << CORNER
+        high, one = self.exp(self.epsilon)[1], 1 << CORNER
         b = -(-high * one // (1 + high))
         p_of, whole_total = {"b": b, "c": one - b}, total << CORNER * self.count
 
@@ -1706,17 +1664,24 @@ class Voters:
         )
 
     def broken(self, chances: list[int], total: int, ones: int, placed: Placed) -> bool:
-        """Whether R P' + delta - P is below 0 at a corner, or too close to 0 to decide."""
-        terms: Powers = defaultdict(Fraction)
-        both = [self.pmf(ones, placed, side) for side in (0, 1)]
-        # Collect the coefficients of e^x of R P' - P + delta, times the common denominator.
-        for pmf, factor, shift in zip(both, (-1, 1), (Fraction(0), self.target), strict=True):
-            for votes, powers in pmf.items():
-                for x, a in powers.items():
-                    terms[x + shift] += factor * a * chances[votes]
-                    terms[x] += self.delta * a * total * (factor < 0)
-        nonzero = {x: a for x, a in terms.items() if a}
-        return bool(nonzero) and self.at(nonzero)[0] < 0
+        """Whether R P' + delta - P is below 0 at a corner, or too close to 0 to decide.
+
+        With n voters placed it is a polynomial in e^epsilon and R over (1 + e^epsilon)^n, R either
+        another power of e^epsilon or to be set beyond all of its powers. The polynomial is 0 if it
+        is 0 at 2^N for e^epsilon, where 2^N is above the sum of its integer coefficients.
+        """
+        n, power = sum(n for _, n in placed), self.target / self.epsilon
+        power = int(power) if power.denominator == 1 else n + 1
+        # Each voter doubles coefficients at most; the denominators of Delta and delta are cleared.
+        each = 1 + self.shift.denominator.bit_length()
+        bits = n * each + total.bit_length() + self.delta.denominator.bit_length() + 4
+        require_size(n, n, exact_cost(bits * max(n, power)))
+        formal = copy(self)
+        formal.rational, formal.bits = Fraction(1 << bits), 0
+        formal.growth = ends(formal.rational**power)
+        formal.mixtures, formal.bit_chances = {}, {}
+        differs = formal.slack(chances, total, ones, placed)[0] != 0
+        return differs and self.slack(chances, total, ones, placed)[0] < 0
 
 
 # The l1 distance allowed between a proof's coefficients of the objective and those computed here.

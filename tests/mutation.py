@@ -91,9 +91,9 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "voters": (
         VOTERS,
-        "Voters.__init__ Voters.at Voters.times Voters.chance Voters.enclosed Voters.mixed "
-        "Voters.pmf Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
-        "Voters.slack Voters.broken majority powers_of",
+        "Voters.__init__ Voters.exp Voters.times Voters.chance Voters.enclosed Voters.mixed "
+        "Voters.row Voters.names Voters.walk Voters.screened Voters.settled "
+        "Voters.slack Voters.broken majority",
     ),
     "pmfs": (
         PMFS,

@@ -325,18 +325,6 @@ def test_voters_that_are_none_are_refused(change: dict[str, float]) -> None:
         read(change)
 
 
-def test_sums_of_exponentials_have_the_ends_of_their_terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    low, high = {1: Fraction(2), 2: Fraction(5)}, {1: Fraction(3), 2: Fraction(9)}
-    exponentials(monkeypatch, {x: (low[x], high[x]) for x in (1, 2)})
-    voters = verify.Voters(Majority(3, 1.0, 2.0).to_dict(), None)
-    for a, b in product((-3, 2), repeat=2):
-        ends = [
-            a * (x[1] if a > 0 else y[1]) + b * (x[2] if b > 0 else y[2])
-            for x, y in ((low, high), (high, low))
-        ]
-        assert voters.at({Fraction(1): Fraction(a), Fraction(2): Fraction(b)}) == tuple(ends)
-
-
 def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.MonkeyPatch) -> None:
     exponentials(monkeypatch, {1: (LOW, HIGH), 2: (RATIO, RATIO)})
     setting, d = Majority(3, 1.0, 2.0, voter_delta=0.125, delta=0.25), Fraction(1, 8)
