@@ -1150,6 +1150,18 @@ def add_losses(
         point["t",] = min(sums) if program.maximise else max(sums)
 
 
+def add_shortfall(
+    program: Program, name: Name, short: Variable, output: dict[Variable, Any], share: Number
+) -> None:
+    """Add the row output + short >= share; the sum of the least such short is a distance."""
+    terms = {v: -a for v, a in output.items()}
+    program.rows[name] = Row({**terms, short: -1}, -share)
+    program.boxes[short] = (0, 1)
+    if program.point:
+        chance = sum(a * program.point[v] for v, a in output.items())
+        program.point[short] = max(0, share - chance)
+
+
 @dataclass
 class WeightTable:
     """The integer weights of a kernel, for its inputs up to symmetry."""
@@ -1316,21 +1328,6 @@ def orbits(setting: Setting, inputs: int, outputs: int) -> list[list[int]]:
 def symmetry_generators(setting: Setting, inputs: int, outputs: int) -> list[list[list[int]]]:
     """Return generators (sigma, tau) of the symmetries: permutations of inputs and of outputs."""
     symmetry, sizes = setting["symmetry"], (inputs, outputs)
-    if symmetry in ("hamming", "symbols"):
-        # Swap symbols 0 and c at a position; swap two positions of the same alphabet size.
-        shape = setting["shape"] if symmetry == "hamming" else [inputs]
-        all_words = words(shape, inputs)
-        index_of = {w: x for x, w in enumerate(all_words)}
-        permutations = list[list[int]]()
-        for i, size in enumerate(shape):
-            for category in range(1, size):
-                swap = {0: category, category: 0}
-                renamed = ((*w[:i], swap.get(w[i], w[i]), *w[i + 1 :]) for w in all_words)
-                permutations.append([index_of[w] for w in renamed])
-            for j in (j for j in range(i) if shape[j] == size):
-                swapped = ((*w[:j], w[i], *w[j + 1 : i], w[j], *w[i + 1 :]) for w in all_words)
-                permutations.append([index_of[w] for w in swapped])
-        return [[side, side] for side in permutations]
     moves: dict[str, list[Callable[[int, int], int]]] = {
         "reflection": [lambda x, n: n - 1 - x],
         "cyclic": [lambda x, n: (x + 1) % n],
@@ -1349,17 +1346,26 @@ def symmetric(
     setting: Setting, loss: Any, pairs: list[tuple[int, int]] | None, orbit: list[list[int]]
 ) -> None:
     """Refuse symmetries that change the loss, the neighbours or the prior."""
-    orbit_loss, edges = dict[int, Number](), set(pairs or ())
+    orbit_loss, edges, inputs = dict[int, Number](), set(pairs or ()), setting["inputs"]
     for ids, losses in zip(orbit, loss, strict=True):
         if any(orbit_loss.setdefault(v, a) != a for v, a in zip(ids, losses, strict=True)):
             raise Malformed("symmetry changes the loss")
-    generators = symmetry_generators(setting, setting["inputs"], setting["outputs"])
-    prior = setting["prior"] or [1] * setting["inputs"]
-    require_size(len(generators), len(prior) + len(edges))
-    for sigma, _ in generators:
-        moved = {(sigma[x], sigma[z]) for x, z in edges}
-        if moved != edges or any(prior[sigma[x]] != share for x, share in enumerate(prior)):
-            raise Malformed("symmetry changes the prior or the neighbours")
+    prior = setting["prior"] or [1] * inputs
+    if setting["symmetry"] in ("hamming", "symbols"):
+        # Each word is mapped to each other one, and each pair of an orbit to the others.
+        linked = {orbit[x][z] for x, z in edges}
+        whole = {(x, z) for x in range(inputs) for z in range(inputs) if orbit[x][z] in linked}
+        kept = whole == edges and len(set(prior)) == 1
+    else:
+        generators = symmetry_generators(setting, inputs, setting["outputs"])
+        require_size(len(generators), inputs + len(edges))
+        kept = all(
+            {(sigma[x], sigma[z]) for x, z in edges} == edges
+            and all(prior[sigma[x]] == share for x, share in enumerate(prior))
+            for sigma, _ in generators
+        )
+    if not kept:
+        raise Malformed("symmetry changes the prior or the neighbours")
 
 
 def own_rows(setting: Setting, inputs: int, outputs: int) -> dict[Name, Row]:
@@ -2749,15 +2755,12 @@ def optimal_sampler(setting: Setting, stored: Any, exp_epsilon: Between | None, 
         return Row({("K", z, d): over, ("K", x, c): (-high * under, -low * under)})
 
     program = ballots.chances_of_counts("K", histograms)
-    program.many, program.made, point = lambda: names, row, program.point
+    program.many, program.made = lambda: names, row
     program.private = partial(ballots.decide, growth(number(setting["epsilon"]), exp_epsilon))
     program.neighbours = f"one of {n} records over {k} categories changed"
     for cell in ((x, c) for x in histograms for c in dict.fromkeys(x) if c):
-        share, short = Fraction(cell[0].count(cell[1]) * cell[1], n), ("S", *cell)
-        program.boxes[short] = (0, 1)
-        program.rows["short", *cell] = Row({("K", *cell): -1, short: -1}, -share)
-        if point:
-            point[short] = max(0, share - point["K", *cell])
+        share = Fraction(cell[0].count(cell[1]) * cell[1], n)
+        add_shortfall(program, ("short", *cell), ("S", *cell), {("K", *cell): 1}, share)
     losses = {("distance", x): {("S", x, c): 1 for c in set(x) if c} for x in histograms}
     shares = None
     if setting["objective"] == "mean":
@@ -2967,15 +2970,12 @@ def population(setting: Setting, stored: Any, exp_epsilon: Between | None, _: An
         program.rows["worst case", i] = Row({("K", i, i): -1}, (high, low), promised=False)
     if setting["objective"] == "diagonal":
         return program
-    program.cost, point = {}, program.point
+    program.cost = {}
     for (u, p), j in product(enumerate(users), range(n)):
         if p[j]:
-            terms: dict[Variable, Any] = {("K", i, j): -a for i, a in enumerate(p) if a}
-            program.rows["shortfall", u, j] = Row(terms | {("s", u, j): -1}, -p[j])
-            program.cost["s", u, j], program.boxes["s", u, j] = shares[u], (0, 1)
-            if point:
-                missing = p[j] + sum(a * point[v] for v, a in terms.items())
-                point["s", u, j] = max(0, missing)
+            output: dict[Variable, Any] = {("K", i, j): a for i, a in enumerate(p) if a}
+            add_shortfall(program, ("shortfall", u, j), ("s", u, j), output, p[j])
+            program.cost["s", u, j] = shares[u]
     return program
 
 
@@ -2996,32 +2996,25 @@ def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
 
     "distance", j: p_j - r_j <= z_j; "above", j: r_j <= q_j h; "below", j: q_j / h <= r_j.
     """
-    n = len(setting["public"])
-    require_size(3, n)
-    masses, p = vector(setting["public"], n), vector(setting["distribution"], n)
-    pmf = [integer(weight, 0, 1 << 4 * LONGEST) for weight in stored or [1] * n]
-    q, p = [[a / total for a in values] for values in (masses, p) for total in [sum(values)]]
     if exp_epsilon:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
-    half = number(setting["epsilon"]) / 2
+    n, half, private = len(setting["public"]), number(setting["epsilon"]) / 2, dict[Name, Row]()
+    require_size(3, n)
+    q, p = (shares_of(setting[name], n) for name in ("public", "distribution"))
     low, high = exp(half)
-    private = dict[Name, Row]()
-    cost: dict[Variable, Number] = {("z", j): 1 for j in range(n)}
-    boxes: dict[Variable, Between] = dict.fromkeys(cost, (0, 1))
-    program = Program([([("r", j) for j in range(n)], 1)], boxes, cost)
+    program = Program([([("r", j) for j in range(n)], 1)], {}, {("z", j): 1 for j in range(n)})
+    if stored:
+        pmf = [integer(weight, 0, 1 << 4 * LONGEST) for weight in stored]
+        if len(pmf) != n or not sum(pmf):
+            raise Malformed("the weights are not those of the categories")
+        program.point = {("r", j): Fraction(weight, sum(pmf)) for j, weight in enumerate(pmf)}
+        masses = integer_weights(setting["public"], n)[0]
+        program.private = partial(decide_box, pmf, masses, growth(half))
     for j, a in enumerate(q):
-        program.rows["distance", j] = Row({("r", j): -1, ("z", j): -1}, -p[j])
+        add_shortfall(program, ("distance", j), ("z", j), {("r", j): 1}, p[j])
         private["above", j] = Row({("r", j): 1}, (a * low, a * high))
         private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
     program.many, program.made = lambda: private, lambda name: private.get(name) or no_row(name)
-    if stored:
-        if len(pmf) != n or not sum(pmf):
-            raise Malformed("the weights are not those of the categories")
-        probabilities = [Fraction(weight, sum(pmf)) for weight in pmf]
-        program.point = {("z", j): max(0, p[j] - a) for j, a in enumerate(probabilities)}
-        program.point |= {("r", j): a for j, a in enumerate(probabilities)}
-        masses = integer_weights(setting["public"], n)[0]
-        program.private = partial(decide_box, pmf, masses, growth(half))
     program.neighbours = "between all users whose r keep these rows"
     return program
 

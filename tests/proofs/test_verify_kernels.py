@@ -227,21 +227,44 @@ def test_between_whom_a_kernel_is_private_in_words() -> None:
 
 
 @pytest.mark.parametrize("shape", [[2, 2], [2, 3, 2], [3]])
-def test_categories_and_places_of_words_are_exchanged(shape: list[int]) -> None:
+def test_an_orbit_of_words_is_what_categories_and_positions_exchange(shape: list[int]) -> None:
     words = list(product(*map(range, shape)))
-    expected = []
+    generators = []
     for i, size in enumerate(shape):
         for category in range(1, size):
             swap = {0: category, category: 0}
             to = [tuple(swap.get(a, a) if p == i else a for p, a in enumerate(w)) for w in words]
-            expected.append([words.index(w) for w in to])
+            generators.append([words.index(w) for w in to])
         for j in (j for j in range(i) if shape[j] == size):
             order = [j if p == i else i if p == j else p for p in range(len(shape))]
-            expected.append([words.index(tuple(w[p] for p in order)) for w in words])
-    setting = {"symmetry": "hamming", "shape": shape}
-    assert verify.symmetry_generators(setting, len(words), len(words)) == [
-        [side, side] for side in expected
-    ]
+            generators.append([words.index(tuple(w[p] for p in order)) for w in words])
+    n = len(words)
+    by_name = verify.orbits({"symmetry": "hamming", "shape": shape}, n, n)
+    listed = [[side, side] for side in generators]
+    written = verify.orbits({"symmetry": listed, "shape": shape}, n, n)
+    both = {pair for rows in zip(by_name, written, strict=True) for pair in zip(*rows, strict=True)}
+    assert len(both) == 1 + max(map(max, by_name)) == 1 + max(map(max, written))
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({}, True),
+        ({"graph": "hamming"}, True),
+        ({"graph": "cycle"}, False),
+        ({"graph": [[0, 1], [2, 3]]}, False),
+        ({"prior": [2, 2, 2, 2]}, True),
+        ({"prior": [2, 2, 2, 1]}, False),
+    ],
+)
+def test_a_symmetry_of_words_keeps_prior_and_neighbours(change: dict[str, Any], kept: bool) -> None:
+    setting = dpopt.Kernel("hamming", 1.0, shape=(2, 2), symmetry="hamming").to_dict()
+    known = {**json.loads(json.dumps(setting)), **change}
+    if kept:
+        verify.kernel(known, None, None, {})
+        return
+    with pytest.raises(verify.Malformed, match="symmetry changes the prior or the neighbours"):
+        verify.kernel(known, None, None, {})
 
 
 def test_what_a_symmetry_changes_is_refused() -> None:
