@@ -16,11 +16,12 @@ and the multipliers still prove its value: both are limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from numbers import Rational
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
@@ -32,7 +33,6 @@ from dpopt._numbers import shown
 from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import displayed, exact_optimum, plain_setting, written
-from dpopt.proofs.roots import Root, product_text, roots_above_one
 from dpopt.proofs.simplex import Exact, Vertex, fraction, rational
 
 if TYPE_CHECKING:
@@ -41,41 +41,153 @@ if TYPE_CHECKING:
     from dpopt.shape import Setting
 
 
-# Limits of size: variables, rows, pieces; and values of r that are tried in a gap.
-_MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES, _TRIES = 400, 2_000, 400, 8
+# Limits of size: variables, rows, pieces.
+_MOST_COLUMNS, _MOST_ROWS, _MOST_PIECES = 400, 2_000, 400
 
 # Position of the next r in a gap, as a share of its width; not simple, as breaks tend to be.
 _SHARES = [Fraction(a, 1009) for a in (433, 613, 211, 797, 101, 907, 31, 983)]
 
-Form = Callable[[Json, verify.Name], tuple[int, int]]
-"""From a setting and a row: n such that (1 + r)^n times the row is polynomial in r, its degree."""
+# Kinds whose rows are proved to be polynomials of the degrees of `_degrees`; others are tried.
+_VOTERS = ("majority", "multiclass")
+_PROVED = {"kernel", *_VOTERS, "best-sampler", "plurality", "public-prior", "reveal-or-obscure"}
 
 
-def _affine(_: Json, __: verify.Name) -> tuple[int, int]:
-    return 0, 1
+def _degrees(kind: str, setting: Json, name: verify.Name) -> tuple[int, int]:
+    """Return n such that (1 + r)^n times a row is polynomial in r, and the degree of that.
 
-
-def _voters(setting: Json, name: verify.Name) -> tuple[int, int]:
-    """Return n for n voters at corners, whose pmf is over (1 + r)^n, and n plus the allowance."""
-    if name[0] != "corner":
+    Rows are affine, but for n voters at corners, whose pmf is over (1 + r)^n.
+    """
+    if kind not in _VOTERS or name[0] != "corner":
         return 0, 1
-    if setting.get("classes") is None:
-        placed = sum(count for kind, count in name[2] if kind in verify.AXES[0])
+    if kind == "majority":
+        n = sum(count for corner, count in name[2] if corner in verify.AXES[0])
     else:
-        placed = sum(map(abs, name[2]))
-    return placed, placed + int(setting["allowance"])
+        n = sum(map(abs, name[2]))
+    return n, n + int(setting["allowance"])
 
 
-FORMS: dict[str, Form] = {
-    "kernel": _affine,
-    "majority": _voters,
-    "multiclass": _voters,
-    "best-sampler": _affine,
-    "plurality": _affine,
-    "public-prior": _affine,
-    "reveal-or-obscure": _affine,
-}
-"""Kinds whose rows are proved to be polynomials of these degrees; others are tried as affine."""
+@dataclass(frozen=True)
+class Root:
+    """A real algebraic number: the one root of an irreducible polynomial in an interval.
+
+    Attributes:
+        coefficients: of the polynomial, integers, the constant first.
+        low: a rational below the root; the root itself if the polynomial is linear.
+        high: a rational above it; the root itself if the polynomial is linear.
+    """
+
+    coefficients: tuple[int, ...]
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, value: Fraction) -> Root:
+        """Return a rational number as a root."""
+        return cls((-value.numerator, value.denominator), value, value)
+
+    @property
+    def rational(self) -> Fraction | None:
+        """The number, if it is rational."""
+        return self.low if len(self.coefficients) == 2 else None
+
+    def within(self, width: Fraction) -> tuple[Fraction, Fraction]:
+        """Return rationals around the root, at most ``width`` apart."""
+        low, high = self.low, self.high
+        if low == high:
+            return low, high
+        below = self.sign(low)
+        while high - low > width:
+            half = (low + high) / 2
+            low, high = (half, high) if self.sign(half) == below else (low, half)
+        return low, high
+
+    def sign(self, x: Fraction) -> int:
+        """Return the sign of the polynomial at x."""
+        value = fmpq_poly(list(self.coefficients))(fmpq(x.numerator, x.denominator))
+        return (value > 0) - (value < 0)
+
+    def __float__(self) -> float:
+        return float(self.within(Fraction(1, 1 << 80))[0])
+
+    def __lt__(self, other: Root) -> bool:
+        if self == other:
+            return False
+        # This ends: different irreducible polynomials share no root, and the isolating intervals
+        # of one polynomial are disjoint.
+        width = Fraction(1)
+        while True:
+            (a, b), (c, d) = self.within(width), other.within(width)
+            if b < c or (b == c and (a < b or c < d)):
+                return True
+            if d < a or (d == a and (a < b or c < d)):
+                return False
+            width /= 4
+
+    @property
+    def polynomial(self) -> str:
+        """The polynomial in r, as text."""
+        return sum_text(self.coefficients)
+
+    def __str__(self) -> str:
+        exact = self.rational
+        return f"{float(self):.6g}" if exact is None else str(exact)
+
+
+@cache
+def roots_above_one(coefficients: tuple[int, ...]) -> tuple[Root, ...]:
+    """Return the roots above 1 of an irreducible polynomial, in order, in disjoint intervals."""
+    if len(coefficients) < 2:
+        return ()
+    if len(coefficients) == 2:
+        root = Fraction(-coefficients[0], coefficients[1])
+        return (Root(coefficients, root, root),) if root > 1 else ()
+    if len({a > 0 for a in coefficients if a}) == 1:
+        return ()  # All coefficients have one sign: no root is positive.
+    # Disjoint balls, each around one root, and real around a real one. An irreducible polynomial of
+    # degree > 1 has no rational root, so their ends are none.
+    balls: Any = fmpz_poly(list(coefficients)).complex_roots()
+    real = [ball.real for ball, _ in balls if ball.imag.is_zero()]
+    ends = ((fraction(ball.mid().fmpq()), fraction(ball.rad().fmpq())) for ball in real)
+    roots = [Root(coefficients, middle - radius, middle + radius) for middle, radius in ends]
+    return tuple(sorted(root for root in roots if Root.of(Fraction(1)) < root))
+
+
+def _roots(polynomial: fmpq_poly, every: bool = True) -> set[Root]:
+    """Return the roots above 1 of a polynomial that is not 0; all, or those of odd order."""
+    factors = polynomial.numer().factor()[1]
+    lines = [tuple(map(int, f.coeffs())) for f, power in factors if every or power % 2]
+    return {root for line in lines for root in roots_above_one(line)}
+
+
+def sum_text(coefficients: Sequence[int]) -> str:
+    """Return a polynomial in r as text: 2 r^2 - 1, or 8 - r where the highest power is negative."""
+    words: list[str] = []
+    order = list(enumerate(coefficients))
+    for power, a in order if coefficients and coefficients[-1] < 0 else reversed(order):
+        if a:
+            power_text = "" if power == 0 else "r" if power == 1 else f"r^{power}"
+            size = "" if abs(a) == 1 and power_text else str(abs(a))
+            sign = ("-" if a < 0 else "") if not words else (" - " if a < 0 else " + ")
+            words.append(sign + " ".join(piece for piece in (size, power_text) if piece))
+    return "".join(words) or "0"
+
+
+def product_text(polynomial: fmpz_poly) -> str:
+    """Return a polynomial in r as text: a product of irreducible ones, or a sum if irreducible."""
+    constant, factors = polynomial.factor() if polynomial.degree() > 0 else (polynomial[0], [])
+    coefficients = [int(a) for a in polynomial.coeffs()]
+    if not factors or (abs(constant) == 1 and len(factors) == 1 and factors[0][1] == 1):
+        return sum_text(coefficients)
+    words = [] if abs(constant) == 1 else [str(abs(int(constant)))]
+    negative = constant < 0
+    for factor, power in sorted(factors, key=lambda pair: (pair[0].degree(), str(pair[0]))):
+        terms = [int(a) for a in factor.coeffs()]
+        if negative and power % 2 and len(terms) > 2 - (terms[0] != 0):
+            terms, negative = [-a for a in terms], False
+        text = sum_text(terms)
+        text = text if text == "r" else f"({text})"
+        words.append(text if power == 1 else f"{text}^{power}")
+    return ("-" if negative else "") + " ".join(words)
 
 
 @dataclass(frozen=True)
@@ -261,9 +373,8 @@ class ParametricProgram:
             )
         self.names, self.pmfs = first.names, len(first.program.pmfs)
         self.variables = list(first.variables)
-        form = FORMS.get(kind, _affine)
-        self.status = "proved" if kind in FORMS else "fitted"
-        forms = [(0, 0)] * self.pmfs + [form(plain, name) for name in self.names]
+        self.status = "proved" if kind in _PROVED else "fitted"
+        forms = [(0, 0)] * self.pmfs + [_degrees(kind, plain, name) for name in self.names]
         self.powers, self.degrees = [n for n, _ in forms], [d for _, d in forms]
         self.first, self._at = Exact.of(first), dict[Fraction, Exact]()
 
@@ -351,17 +462,12 @@ def _ends(
     Their numerators are given, and one denominator. An end is a root of odd order, or a pole; the
     result is None if a quotient is not positive at r0, or r0 is an end itself.
     """
-    at, ends, factors = rational(r0), set[Root](), set[str]()
+    at, ends = rational(r0), set[Root]()
     for p in {str(p): p for p in nonnegative if p != 0}.values():
         if p(at) * under(at) <= 0:
             return None
         common = p.gcd(under)
-        for side, pole in ((p // common, False), (under // common, True)):
-            for factor, power in side.numer().factor()[1]:
-                # Each factor once; one of even order changes no sign.
-                if (pole or power % 2) and str(factor) not in factors:
-                    factors.add(str(factor))
-                    ends.update(roots_above_one(factor))
+        ends |= _roots(p // common, every=False) | _roots(under // common)
     start = Root.of(r0)
     if any(root.rational == r0 for root in ends):
         return None
@@ -450,10 +556,9 @@ def private_where(
         [common.degree(), *((over * (common // under)).degree() for over, under in sides)]
     )
     slacks = program.interpolated(values, highest + max(program.degrees, default=0))
-    ends: set[Root] = set()
-    for polynomial in (*slacks, common):
-        for factor, _ in polynomial.numer().factor()[1] if polynomial != 0 else ():
-            ends.update(roots_above_one(factor))
+    ends = {
+        root for polynomial in (*slacks, common) if polynomial != 0 for root in _roots(polynomial)
+    }
     starts = [Root.of(Fraction(1)), *sorted(ends)]
     intervals: list[tuple[Root, Root | None]] = []
     for start, end in zip(starts, [*starts[1:], None], strict=True):
@@ -488,7 +593,7 @@ def _pieces(program: ParametricProgram) -> list[Piece]:
 def _optimal_piece(program: ParametricProgram, low: Root, high: Root | None) -> Piece:
     """Return the piece of a basis that is optimal at some r between two ends."""
     reason: DpoptError | None = None
-    for share in _SHARES[:_TRIES]:
+    for share in _SHARES:
         r0 = _between(low, high, share)
         try:
             piece = program.piece(program.at(r0).optimum(), r0)

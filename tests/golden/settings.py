@@ -24,7 +24,7 @@ from dpopt import (
     smoothed,
 )
 from dpopt.prob import poisson_binomial_pmf
-from dpopt.proofs.roots import product_text
+from dpopt.proofs.closed import product_text
 from experiments.majority import baselines
 
 Numbers = dict[str, Any]

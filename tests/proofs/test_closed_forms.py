@@ -18,9 +18,8 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import Kernel, Majority, Multiclass, Plurality, verify
 from dpopt.proofs import closed
-from dpopt.proofs.closed import Ratio, private_where
+from dpopt.proofs.closed import Ratio, Root, private_where, roots_above_one
 from dpopt.proofs.exact import displayed
-from dpopt.proofs.roots import Root, roots_above_one
 from dpopt.public_prior.setting import PublicPrior
 from dpopt.roo.minimum import RevealOrObscure
 
@@ -256,17 +255,21 @@ def test_it_is_told_and_drawn() -> None:
 
 
 def test_rows_that_are_no_polynomials_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(closed.FORMS, "kernel", lambda *_: (0, 0))
+    monkeypatch.setattr(closed, "_degrees", lambda *_: (0, 0))
     with pytest.raises(dpopt.ParameterError, match="polynomials"):
         dpopt.closed_form(path("absolute", 3))
 
 
 def test_what_is_not_known_to_be_polynomial_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(closed.FORMS, "kernel")
+    monkeypatch.setattr(closed, "_PROVED", set())
     assert dpopt.closed_form(path("absolute", 3)).pieces[0].status == "fitted"
 
 
 # --- roots and text ---
+
+
+def above_one(factor: fmpz_poly) -> tuple[Root, ...]:
+    return roots_above_one(tuple(map(int, factor.coeffs())))
 
 
 def changes(polynomial: fmpq_poly, x: int) -> int:
@@ -284,7 +287,7 @@ def test_roots_are_as_many_as_sturm_s_theorem_says(seed: int) -> None:
     rng = random.Random(seed)
     polynomial = fmpz_poly([rng.randint(-9, 9) for _ in range(rng.randint(3, 9))] + [1])
     for factor, _ in polynomial.factor()[1]:
-        found = [float(root) for root in roots_above_one(factor)]
+        found = [float(root) for root in above_one(factor)]
         rational = fmpq_poly([int(a) for a in factor.coeffs()])
         assert len(found) == changes(rational, 1) - changes(rational, 10**6)
         # And numpy, which knows neither.
@@ -294,7 +297,7 @@ def test_roots_are_as_many_as_sturm_s_theorem_says(seed: int) -> None:
 
 
 def test_roots_are_ordered_and_enclosed() -> None:
-    root_two = roots_above_one(fmpz_poly([-2, 0, 1]))[0]
+    root_two = above_one(fmpz_poly([-2, 0, 1]))[0]
     near = Root.of(Fraction(665857, 470832))  # a convergent of the square root of 2, above it
     assert root_two < near
     assert not near < root_two
@@ -310,7 +313,7 @@ def test_close_roots_of_one_polynomial_are_apart() -> None:
     # (r^2 - 2)^2 = 1 / 10^12 has two roots near the square root of 2, told by their squares.
     size = 10**6
     polynomial = fmpz_poly([4 * size**2 - 1, 0, -4 * size**2, 0, size**2])
-    roots = [root for factor, _ in polynomial.factor()[1] for root in roots_above_one(factor)]
+    roots = [root for factor, _ in polynomial.factor()[1] for root in above_one(factor)]
     squares = sorted(float(root) ** 2 for root in roots)
     assert squares == pytest.approx([2 - 1e-6, 2 + 1e-6], abs=1e-12)
     assert sorted(roots)[0] < sorted(roots)[1]
