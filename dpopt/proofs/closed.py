@@ -32,8 +32,16 @@ from dpopt._figure import new_axes
 from dpopt._numbers import shown
 from dpopt._types import Json, brief
 from dpopt.proofs.dual import Written
-from dpopt.proofs.exact import displayed, exact_optimum, plain_setting, written
-from dpopt.proofs.simplex import Exact, Vertex, fraction, rational
+from dpopt.proofs.exact import (
+    Exact,
+    Vertex,
+    displayed,
+    exact_optimum,
+    fraction,
+    plain_setting,
+    rational,
+    written,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -303,13 +311,10 @@ class ClosedForm:
         return next(p for p in reversed(self.pieces) if not at < p.low)
 
     @overload
-    def __call__(self, r: int) -> Fraction: ...  # pyright: ignore[reportOverlappingOverload]
+    def __call__(self, r: Rational | int) -> Fraction: ...  # pyright: ignore[reportOverlappingOverload]
 
     @overload
     def __call__(self, r: float) -> float: ...
-
-    @overload
-    def __call__(self, r: Rational) -> Fraction: ...
 
     def __call__(self, r: Rational | float) -> Fraction | float:
         """Return the optimum at r = e^epsilon, at least 1."""
@@ -364,13 +369,7 @@ class ParametricProgram:
 
     def __init__(self, setting: Setting) -> None:
         self.kind, self.plain = kind, plain = plain_setting(setting)
-        first = written(displayed(kind, plain, 1 + _SHARES[0]))
-        if len(first.variables) > _MOST_COLUMNS or len(first.names) > _MOST_ROWS:
-            raise ParameterError(
-                f"setting is too large; a closed form is of at most {_MOST_COLUMNS} variables and "
-                f"{_MOST_ROWS:,} rows, and this program has {len(first.variables):,} and "
-                f"{len(first.names):,}."
-            )
+        first = written(displayed(kind, plain, 1 + _SHARES[0]), _MOST_COLUMNS, _MOST_ROWS)
         self.names, self.pmfs = first.names, len(first.program.pmfs)
         self.variables = list(first.variables)
         self.status = "proved" if kind in _PROVED else "fitted"
@@ -389,9 +388,14 @@ class ParametricProgram:
             )
         return exact
 
-    def scales(self, r: Fraction) -> list[fmpq]:
-        """Return (1 + r)^n of each row: what makes it polynomial."""
-        return [rational(1 + r) ** n for n in self.powers]
+    def polynomial(self, r: Fraction) -> Exact:
+        """Return the program with each row times (1 + r)^n, what makes it polynomial in r."""
+        exact, scales = self.at(r), [rational(1 + r) ** n for n in self.powers]
+        rows = [
+            ({j: a * scale for j, a in terms.items()}, limit * scale, equality)
+            for (terms, limit, equality), scale in zip(exact.rows, scales, strict=True)
+        ]
+        return Exact(exact.written, rows)
 
     def interpolated(
         self, values: Callable[[Fraction], list[fmpq] | None], degree: int
@@ -429,12 +433,10 @@ class ParametricProgram:
         basis, size = vertex.basis, len(self.variables)
 
         def values(r: Fraction) -> list[fmpq] | None:
-            at, scales = self.at(r).vertex(basis), self.scales(r)
+            at = self.polynomial(r).vertex(basis)
             if at is None:
                 return None
-            common = math.prod((scales[i] for i in basis.tight), start=at.determinant)
-            signs = (v if i is None else v * scales[i] ** power for v, i, power in at.signs)
-            return [common, *(common * value for value in (*at.point, *signs))]
+            return [at.determinant, *(at.determinant * value for value in (*at.point, *at.signs))]
 
         degree = sum(self.degrees[i] for i in basis.tight) + max(self.degrees, default=0)
         determinant, *others = self.interpolated(values, degree)
@@ -531,13 +533,12 @@ def private_where(
     """
     program = ParametricProgram(setting)
     if not isinstance(point, Mapping) or not all(
-        isinstance(formula, Ratio) and any(formula.under) for formula in point.values()
+        variable in program.variables and isinstance(formula, Ratio) and any(formula.under)
+        for variable, formula in point.items()
     ):
-        raise ParameterError(f"point is {shown(point)}; it must have a Ratio for each variable.")
-    unknown = [variable for variable in point if variable not in program.variables]
-    if unknown:
         raise ParameterError(
-            f"point is {shown(unknown)}; its variables must be among those of the program."
+            f"point is {shown(point)}; it must have a Ratio for each of its variables, which must "
+            "be among those of the program."
         )
     formulas = [point.get(v, Ratio((0,))) for v in program.variables]
     sides = [(fmpq_poly(list(p.over)), fmpq_poly(list(p.under))) for p in formulas]
@@ -546,11 +547,12 @@ def private_where(
         common *= under // common.gcd(under)
 
     def values(r: Fraction) -> list[fmpq] | None:
-        times, scales = common(rational(r)), program.scales(r)
+        times = common(rational(r))
         if times == 0:
             return None
-        slacks = program.at(r).slacks([rational(p(r)) for p in formulas], range(len(formulas)))
-        return [times * (v if i is None else v * scales[i]) for v, i, _ in slacks]
+        point = [rational(p(r)) for p in formulas]
+        slacks = program.polynomial(r).slacks(point, range(len(formulas)))
+        return [times * slack for slack in slacks]
 
     highest = max(
         [common.degree(), *((over * (common // under)).degree() for over, under in sides)]

@@ -13,8 +13,7 @@ import pytest
 import dpopt
 from dpopt import Kernel, Majority, verify
 from dpopt.proofs.dual import Written
-from dpopt.proofs.exact import displayed
-from dpopt.proofs.simplex import Exact, Vertex
+from dpopt.proofs.exact import Exact, Vertex, displayed
 from tests.proofs.judging import alone, optimum
 
 
