@@ -460,6 +460,7 @@ def majority_fits(s: Setting) -> Requirements:
     yield count <= 501 or not s["voter_delta"], "voters is above 501, with voter_delta"
     yield m <= count, "allowance is above voters"
     yield max(m, 1.0) * s["epsilon"] <= 600, "allowance times epsilon is above 600"
+    yield s["voter_delta"] <= s["delta"], "voter_delta is above delta"
     for prior in [s["prior"], *(s["priors"] or [])]:
         voters_prior(prior)
     c = s["coefficients"]
@@ -789,6 +790,11 @@ class Program:
             costs = [self.cost.get(v, 0) for v in variables]
             span += mass * (max(costs) - min(costs))
         return span
+
+
+def added(one: Between, other: Between) -> Between:
+    """Return an enclosure of the sum of two numbers."""
+    return one[0] + other[0], one[1] + other[1]
 
 
 def ends(coefficient: Number | Between) -> Between:
@@ -1411,13 +1417,11 @@ class Voters:
     """
 
     def __init__(self, setting: Setting, exp_epsilon: Between | None) -> None:
-        self.count = integer(setting["voters"], 1, 4001)
+        self.count = integer(setting["voters"], 1, 10_000)
         self.epsilon, self.shift = number(setting["epsilon"]), number(setting["voter_delta"])
         self.target = number(setting["allowance"]) * self.epsilon
         self.delta = number(setting["delta"])
         self.rational = number(exp_epsilon[0]) if exp_epsilon else None
-        if self.shift > self.delta:
-            raise Malformed("a Delta is above delta")
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
@@ -1480,8 +1484,8 @@ class Voters:
             for j in range(count + 1):
                 a, b = self.times(powers[0][j], powers[1][count - j])
                 for votes, before in enumerate(pmf):
-                    c, d = self.times(before, (binomial * a, binomial * b))
-                    wider[votes + j] = wider[votes + j][0] + c, wider[votes + j][1] + d
+                    chance = self.times(before, (binomial * a, binomial * b))
+                    wider[votes + j] = added(wider[votes + j], chance)
                 binomial = binomial * (count - j) // (j + 1)
             pmf = wider
         self.mixtures[placed, side] = pmf
@@ -2253,17 +2257,13 @@ class Labels:
 
     def __init__(self, setting: Setting, ballots: Ballots, exp_epsilon: Between | None) -> None:
         self.ballots, self.voters, self.classes = ballots, ballots.voters, ballots.classes
-        self.epsilon, self.allowance, self.delta, self.shift = (
-            number(setting[name]) for name in ("epsilon", "allowance", "delta", "voter_delta")
+        self.each, self.pairs = (
+            Voters(setting, exp_epsilon),
+            list(combinations(range(self.classes), 2)),
         )
-        self.exp_epsilon, self.pairs = exp_epsilon, list(combinations(range(self.classes), 2))
-        self.steps, self.growth = 0, self.exp_epsilon_power(self.allowance)
+        self.epsilon, self.delta, self.shift = self.each.epsilon, self.each.delta, self.each.shift
+        self.steps, self.growth = 0, self.each.growth
         self.sizes = range(1, self.classes if self.delta else 2)  # of the sets of outputs to decide
-
-    def exp_epsilon_power(self, power: Number) -> Between:
-        """Return e^(power epsilon)."""
-        exact = self.exp_epsilon and Fraction(self.exp_epsilon[0]) ** integer(power, 0, 9999)
-        return (exact, exact) if exact else exp(power * self.epsilon)
 
     def edges(self, turned: bool = True) -> Iterator[tuple[int, ...]]:
         """Yield the number of voters on edge y -> z (negative: on z -> y), for each pair y < z.
@@ -2296,43 +2296,38 @@ class Labels:
         """Return the row ("corner", k, edges, loops): E A - e^(m epsilon) E' A <= delta.
 
         A is the probability of the first k classes. A voter at loop y votes y; one on y -> z votes
-        y or z in proportion e^epsilon : 1, under the neighbour E' in proportion 1 : e^epsilon.
+        y with the chance b of `Voters`, and under the neighbour E' with c = 1 - b, or else z.
         """
         kind, size, signed, loops = name
         signed = [integer(m, -self.voters, self.voters) for m in signed]
-        pmf = {(tuple(integer(n, 0, self.voters) for n in loops), 0): 1}
-        edges, pairs = sum(map(abs, signed)), zip(self.pairs, signed, strict=True)
+        loops, edges = tuple(integer(n, 0, self.voters) for n in loops), sum(map(abs, signed))
         if kind != "corner" or len(loops) != self.classes or sum(loops) + edges != self.voters:
             no_row(name)
         require_size(edges, edges)
-        for (y, z), m in pairs:
-            (y, z), wider = (y, z) if m > 0 else (z, y), defaultdict[Any, int](int)
-            self.steps += len(pmf) * abs(m)
-            require_size(self.steps // 10)
-            # i of these |m| voters vote y, of weight e^(i epsilon); j is the sum of the i.
-            for ((votes, j), a), i in product(pmf.items(), range(abs(m) + 1)):
-                more = [n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in enumerate(votes)]
-                wider[tuple(more), j + i] += a * comb(abs(m), i)
-            pmf = wider if m else pmf
-        coefficients: dict[Variable, list[int]] = defaultdict(lambda: [0] * (edges + 1))
-        share = lcm(*range(1, self.classes + 1))
-        for (votes, j), a in pmf.items():
-            at = self.ballots.at(votes)
-            for c in votes[: integer(size, 1, self.classes - 1)]:
-                coefficients["q", at, c][j] += a * share // self.ballots.copies[at][c]
-        # e^(j epsilon) for j = 0..edges, scaled by one unit and rounded down and up.
-        unit = Fraction(self.exp_epsilon[0]).denominator ** edges if self.exp_epsilon else 1 << BITS
-        powers = [self.exp_epsilon_power(j) for j in range(edges + 1)]
-        down, up = [low * unit // 1 for low, _ in powers], [-(-b * unit // 1) for _, b in powers]
-        least, most = (sum(comb(edges, j) * a for j, a in enumerate(p)) for p in (down, up))
-        terms: dict[Variable, Any] = {}
-        for v, by_j in coefficients.items():
-            (a, b), (c, d) = [
-                [sum(map(mul, line, side)) for side in (down, up)] for line in (by_j, by_j[::-1])
-            ]
+        sums = defaultdict[Variable, list[Between]](lambda: [(0, 0), (0, 0)])
+        for side in (0, 1):
+            pmf = {loops: self.each.enclosed(1, 1)}
+            for (y, z), m in zip(self.pairs, signed, strict=True):
+                wider = defaultdict[Any, Between](lambda: (0, 0))
+                self.steps += len(pmf) * abs(m)
+                require_size(self.steps // 20)
+                # i of these |m| voters vote y, the others z.
+                chances = self.each.mixed((("bc" if m > 0 else "cb", abs(m)),), side)
+                for (votes, mass), (i, chance) in product(pmf.items(), enumerate(chances)):
+                    counted = enumerate(votes)
+                    more = tuple(n + i * (x == y) + (abs(m) - i) * (x == z) for x, n in counted)
+                    wider[more] = added(wider[more], self.each.times(mass, chance))
+                pmf = wider if m else pmf
+            for votes, mass in pmf.items():
+                at = self.ballots.at(votes)
+                for c in votes[: integer(size, 1, self.classes - 1)]:
+                    sums["q", at, c][side] = added(sums["q", at, c][side], mass)
+        terms, unit = dict[Variable, Any](), 1 << self.each.bits
+        for v, ((a, b), (c, d)) in sums.items():
+            each = unit * self.ballots.copies[v[1]][v[2]]
             ends_ = a - self.growth[1] * d, b - self.growth[0] * c
-            terms[v] = ends_[0] / (share * most), ends_[1] / (share * most)
-        return Row(terms, (self.delta * least / most, self.delta))
+            terms[v] = Fraction(ends_[0]) / each, Fraction(ends_[1]) / each
+        return Row(terms, self.delta)
 
     def sides(
         self, sets: Iterable[tuple[int, int]]
@@ -2346,7 +2341,7 @@ class Labels:
         edges, not reversed, as sides would be exchanged; vectors of voters at loops; and by these
         both sides.
         """
-        weights, ballots, high = self.ballots.weights, self.ballots, self.exp_epsilon_power(1)[1]
+        weights, ballots, high = self.ballots.weights, self.ballots, self.each.exp(self.epsilon)[1]
         b = -(-high * (1 << CORNER) // (1 + high))
         c, most = (1 << CORNER) - b, (1 << CORNER) - 1
         last = dict[int, tuple[list[int], list[int]]]()  # by the number of edges
@@ -2421,7 +2416,7 @@ class Labels:
         or 1 + Delta (v - 1); K voters by that to the K (docs/theorems/stable.md).
         """
         over, under, count, at = self.ballots.steepest()
-        r, unit = (self.exp_epsilon_power(1)[1] + self.shift) / (1 - self.shift), 1 << FIXED
+        r, unit = (self.each.exp(self.epsilon)[1] + self.shift) / (1 - self.shift), 1 << FIXED
         v, power, low = Fraction(over, under or 1), unit, self.growth[0] * unit
         each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)
         for _ in range(self.voters):

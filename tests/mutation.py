@@ -105,7 +105,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         BALLOTS,
         "counts raised urn Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
         "Ballots.chances_of_counts Ballots.decide Ballots.steepest plurality Labels.__init__ "
-        "Labels.exp_epsilon_power Labels.edges "
+        "Labels.edges "
         "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
         "corners_are_few",
     ),
