@@ -1176,11 +1176,6 @@ class WeightTable:
     starts: list[int]  # index of the first variable of each input, and the number of variables
     total: int  # sum of weights times counts of each input
 
-    def decide(self, pairs: Iterable[tuple[int, int]], exp_to: Growth, rows: int) -> Verdict:
-        """Decide w_v <= e^epsilon w_u for pairs (u, v) of variables, in both directions."""
-        columns = [*map(list, zip(*pairs, strict=True))]
-        return decide_ratios(self.weights, self.total, columns, exp_to, rows)
-
 
 def table_of(stored: Any, sizes: list[int], counts: list[int]) -> WeightTable:
     """Read the weights of a file: "total", and under "weights" a list for each input.
@@ -1277,7 +1272,8 @@ def decide_table(
     ]
     # A pair of variables stands for both directions, wherever it occurs.
     unordered = sorted({(min(pair), max(pair)) for pair in joined if pair[0] != pair[1]})
-    return table.decide(unordered, exp_to, 2 * len(joined))
+    columns = [*map(list, zip(*unordered, strict=True))]
+    return decide_ratios(table.weights, table.total, columns, exp_to, 2 * len(joined))
 
 
 def pairs_of_rows(
@@ -2189,7 +2185,8 @@ class Ballots:
         variable = {cell: v for v, cell in enumerate(cells)}
         states = range(len(self.states))
         pairs = [(variable[a, c], variable[b, d]) for a in states for c, b, d in self.near(a)]
-        return self.table.decide(pairs, exp_to, len(pairs))
+        columns = [*map(list, zip(*pairs, strict=True))]
+        return decide_ratios(self.table.weights, self.total, columns, exp_to, len(pairs))
 
     def pairs(self) -> Iterator[Pair]:
         """Yield the weights of all outputs before and after a ballot is replaced, both orders."""
@@ -3569,39 +3566,31 @@ def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     pmfs: list[Pmf] = [([("K", v) for v in range(a, b)], 1) for a, b in pairwise(starts)]
     costs, (low, high) = vector(losses["costs"], size), exp_epsilon or exp(epsilon)
 
-    def ratios(v: int, u: int) -> dict[Variable, Any]:
-        n, m = counts_[v], counts_[u]
-        return {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)} if v != u else {}
-
-    def names() -> Iterator[Name]:
+    @cache
+    def written() -> dict[Name, tuple[int, int]]:
+        """The names of all rows; of "privacy", v and u of K_v / n_v <= e^epsilon K_u / n_u."""
+        require_size(sum(len(group) ** 2 for group in groups))
+        named = dict[Name, tuple[int, int]]()
         for g, group in enumerate(groups):
-            yield from (
-                ("privacy", g, i, j)
-                for i, j in product(range(len(group)), repeat=2)
-                if group[i] != group[j]
-            )
-        for (e, (one, two, _)), d in product(enumerate(edges), (0, 1)):
-            apart = [i for i, (v, u) in enumerate(zip(one, two, strict=True)) if v != u]
-            yield from (("privacy", e, d, i) for i in apart)
-            yield "delta", e, d
+            both = product(enumerate(group), repeat=2)
+            named |= {("privacy", g, i, j): (v, u) for (i, v), (j, u) in both if v != u}
+        for (e, edge), d in product(enumerate(edges), (0, 1)):
+            both = enumerate(zip(edge[d], edge[1 - d], strict=True))
+            named |= {("privacy", e, d, i): (v, u) for i, (v, u) in both if v != u}
+            named["delta", e, d] = e, d
+        return named
 
     def row(name: Name) -> Row:
-        what, first, *others = name
-        if what == "delta" and edges:
-            (d,), e = others, integer(first, 0, len(edges) - 1)
-            excess = {("s", e, integer(d, 0, 1), i): n for i, n in enumerate(edges[e][2])}
-            return Row(dict(excess), delta)
-        if what != "privacy":
-            return no_row(name)
-        if not edges:
-            group = groups[integer(first, 0, len(groups) - 1)]
-            i, j = (group[integer(position, 0, len(group) - 1)] for position in others)
-            return Row(ratios(i, j))
-        e, d = integer(first, 0, len(edges) - 1), integer(others[0], 0, 1)
-        i = integer(others[1], 0, len(edges[e][2]) - 1)
-        return Row({**ratios(edges[e][d][i], edges[e][1 - d][i]), ("s", e, d, i): -1})
+        if name not in written():
+            no_row(name)
+        v, u = written()[name]
+        if name[0] == "delta":
+            return Row({("s", v, u, i): n for i, n in enumerate(edges[v][2])}, delta)
+        n, m = counts_[v], counts_[u]
+        terms: dict[Variable, Any] = {("K", v): Fraction(1, n), ("K", u): (-high / m, -low / m)}
+        return Row(terms | ({("s", *name[1:]): -1} if edges else {}))
 
-    program = Program(pmfs, {}, {}, names, row)
+    program = Program(pmfs, {}, {}, written, row)
     for e, edge in enumerate(edges):
         program.boxes |= {("s", e, d, i): (0, 1) for d in (0, 1) for i in range(len(edge[2]))}
     slacks, point = [*program.boxes], program.point
@@ -3638,11 +3627,13 @@ def listed_neighbours(
 
     Neighbours must have all outputs of their inputs: without some of them less would be proved.
     """
-    size, rows = len(counts_), [range(a, b) for a, b in pairwise(starts)]
+    rows = [range(a, b) for a, b in pairwise(starts)]
+    index = partial(integer, low=0, high=len(counts_) - 1)
+    count = partial(integer, low=1, high=1 << 99_999)
     if not inputs["edges" if sets else "neighbours"]:
         raise Malformed("no inputs are listed as neighbours")
     if not sets:
-        groups = [[integer(v, 0, size - 1) for v in group] for group in inputs["neighbours"]]
+        groups = [[*map(index, group)] for group in inputs["neighbours"]]
         if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
             raise Malformed("groups of neighbours are of different lengths")
         input_of = [x for x, row in enumerate(rows) for _ in row]
@@ -3656,11 +3647,7 @@ def listed_neighbours(
                 raise Malformed("neighbours leave out outputs of an input")
         return groups, []
     edges = [
-        (
-            [integer(v, 0, size - 1) for v in one],
-            [integer(v, 0, size - 1) for v in two],
-            [integer(n, 1, 1 << 99_999) for n in multiplicities],
-        )
+        ([*map(index, one)], [*map(index, two)], [*map(count, multiplicities)])
         for one, two, multiplicities in inputs["edges"]
     ]
     if any(not len(one) == len(two) == len(multiplicities) for one, two, multiplicities in edges):
