@@ -33,7 +33,6 @@ from dpopt._errors import SolverError
 from dpopt._numbers import float_down, float_up
 from dpopt._types import Vector
 from dpopt.lp import Problem, Solution, solve
-from dpopt.lp.basis import BASIC
 
 Multipliers = list[tuple[verify.Name, Fraction]]
 
@@ -225,20 +224,6 @@ class Written:
             if rounded > 0 or (rounded < 0 and row.equality):
                 multipliers.append((name, rounded))
         return multipliers
-
-    def basis(self, solution: Solution) -> tuple[list[int], list[int]]:
-        """Return the basic columns and the tight rows, pmfs first."""
-        statuses = solution.basis
-        if statuses is None:
-            raise SolverError("the solver left no basis.", solution.status)
-        columns = np.flatnonzero(statuses.variables["v"] == BASIC).tolist()
-        rows = [statuses.rows[name] for name in ("pmfs", "rows") if name in statuses.rows]
-        if not rows:
-            return columns, []
-        tight = np.concatenate(rows) != BASIC
-        if "slack" in statuses.variables:
-            tight[len(self.program.pmfs) :] &= statuses.variables["slack"] != BASIC
-        return columns, np.flatnonzero(tight).tolist()
 
 
 def _clipped(costs: Sequence[Fraction], width: Fraction) -> Vector:

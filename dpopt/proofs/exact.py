@@ -28,6 +28,7 @@ from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text, shown
 from dpopt._types import Json, brief
 from dpopt.files import write_json
+from dpopt.lp.basis import BASIC
 from dpopt.proofs.dual import Written
 from dpopt.provenance import versions
 
@@ -265,9 +266,16 @@ class Exact:
         """Return an optimal vertex."""
         solution, pmfs = self.written.solved(), len(self.written.program.pmfs)
         for again in range(1, _MOST_SOLVES + 1):
-            columns, tight = self.written.basis(solution)
             statuses = solution.basis
-            if statuses is None or len(columns) != len(tight):
+            if statuses is None:
+                raise SolverError("the solver left no basis.", solution.status)
+            columns = np.flatnonzero(statuses.variables["v"] == BASIC).tolist()
+            rows = [statuses.rows[name] for name in ("pmfs", "rows") if name in statuses.rows]
+            is_tight = np.concatenate([*rows, []]) != BASIC
+            if "slack" in statuses.variables:
+                is_tight[pmfs:] &= statuses.variables["slack"] != BASIC
+            tight = np.flatnonzero(is_tight).tolist()
+            if len(columns) != len(tight):
                 raise SolverError("the solver left no square basis.", solution.status)
             # The solver's status 2 is that of a variable at its upper limit.
             top = frozenset(np.flatnonzero(statuses.variables["v"] == 2).tolist())
