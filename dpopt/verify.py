@@ -485,11 +485,6 @@ def votes_fit(s: Setting) -> Requirements:
     yield fits, "prior is no distribution"
 
 
-def floor_fits(s: Setting) -> Requirements:
-    """Yield the condition on the epsilon of a smooth floor."""
-    yield s["epsilon"] > log1p(1 / s["records"]), "epsilon is not above log(1 + 1/n)"
-
-
 def prior_fits(s: Setting) -> Requirements:
     """Yield the conditions on a public prior, and on the distributions of users."""
     q, names, weights = s["public"], s["labels"], s.get("weights", [1])
@@ -578,6 +573,7 @@ def noise_fits(s: Setting) -> Requirements:
     yield s["releases"] == 1 or several, "several releases are for sensitivity 1 and a delta"
 
 
+FLOOR = "epsilon is not above log(1 + 1/n)"
 CONDITIONS: dict[str, Callable[[Setting], Requirements]] = {
     "kernel": kernel_fits,
     "majority": majority_fits,
@@ -587,7 +583,7 @@ CONDITIONS: dict[str, Callable[[Setting], Requirements]] = {
     "plurality": votes_fit,
     "population": prior_fits,
     "public-prior": prior_fits,
-    "smooth-floor": floor_fits,
+    "smooth-floor": lambda s: iter([(s["epsilon"] > log1p(1 / s["records"]), FLOOR)]),
     "workload": workload_fits,
 }
 RELEASES = {
@@ -1797,20 +1793,18 @@ def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     density; the omitted terms sum to less than 1e-12. In fixed point, units of 2^-bits, a step is
     wrong by a few units, times at most K^2 / j where it is divided by t^2.
     """
-    total = sum(points[1::2]) - sum(points[::2])
-    if points[0] >= Fraction(1, 2) or points[-1] <= Fraction(1, 2):
+    total, half = sum(points[1::2]) - sum(points[::2]), Fraction(1, 2)
+    if points[0] >= half or points[-1] <= half:
         squares = [p * p for p in points]
         return pmf_at_points(k, [(sum(squares[1::2]) - sum(squares[::2])) / (2 * Fraction(total))])
     if k == 1:
         # One voter: E|p - 1/2|, since the integral of |x| is x |x| / 2.
-        ends_ = [(p - Fraction(1, 2)) * abs(p - Fraction(1, 2)) / 2 for p in points]
+        ends_ = [(p - half) * abs(p - half) / 2 for p in points]
         mean = Fraction(sum(ends_[1::2]) - sum(ends_[::2])) / total
         return [-mean, mean]
-    bits, width = (
-        FIXED + k,
-        k * max(Fraction(1, 2) - points[0], points[-1] - Fraction(1, 2)),
-    )
-    unit, reach = 1 << bits, float(len(points) / total * width) / pi
+    bits, width = FIXED + k, k * max(half - points[0], points[-1] - half)
+    unit = 1 << bits
+    reach = float(len(points) / total * width) / pi
     last = int(reach * e_to((log(comb(k, k // 2)) + log(4e12 / pi / k)) / k)) + 3
     require_size(last, k + 4 * len(points), 4)
     # A float below pi: a larger W is one, too, and 4 / pi is right up to 1e-16.
@@ -1819,21 +1813,20 @@ def pmf_of_uniform(k: int, points: list[Fraction]) -> list[Fraction]:
     def times_(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
         return (x[0] * y[0] - x[1] * y[1]) >> bits, (x[0] * y[1] + x[1] * y[0]) >> bits
 
-    steps = [turned(int(angle * (p - Fraction(1, 2)) / width), unit) for p in points]
-    turns, twice = [*steps], [times_(step, step) for step in steps]
-    pmf = [0] * (k + 1)
+    turns = [turned(int(angle * (p - half) / width), unit) for p in points]
+    twice, pmf = [times_(turn, turn) for turn in turns], [0] * (k + 1)
+    signs = [Fraction((-1) ** (at + 1)) for at in range(len(points))]
+    moments = [*map(mul, signs, points)]
     for j in range(1, last + 1, 2):
         t = int(j * angle / width)
-        # Antiderivatives e / (it) and p e / (it) + e / t^2 at the ends, e = e^(it(p - 1/2)).
-        mass, first = [0, 0], [0, 0]
-        for at, (p, (x, y)) in enumerate(zip(points, turns, strict=True)):
-            sign, quotient = (1 if at % 2 else -1), ((y * unit) // t, (-x * unit) // t)
-            mass = [m + sign * o for m, o in zip(mass, quotient, strict=True)]
-            square = ((x * unit) // t * unit) // t, ((y * unit) // t * unit) // t
-            terms = zip(first, quotient, square, strict=True)
-            first = [f + sign * int(p * o + q) for f, o, q in terms]
-        one = int(first[0] / total), int(first[1] / total)
-        zero = int(mass[0] / total) - one[0], int(mass[1] / total) - one[1]
+        # With e = e^(it(p - 1/2)): sums of e and of p e at upper ends less those at lower ones.
+        (x, y), (u, v) = (
+            [int(sum(map(mul, weights, parts)) * unit / t) for parts in zip(*turns, strict=True)]
+            for weights in (signs, moments)
+        )
+        # Antiderivatives are e / (it) and p e / (it) + e / t^2.
+        one = int((v + x * unit // t) / total), int((y * unit // t - u) / total)
+        zero = int(y / total) - one[0], int(-x / total) - one[1]
         powers = [list(accumulate([z] * k, times_, initial=(unit, 0))) for z in (one, zero)]
         for at, ((a, b), (c, d)) in enumerate(zip(powers[0], powers[1][::-1], strict=True)):
             pmf[at] += ((a * d + b * c) >> bits) // j
