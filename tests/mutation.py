@@ -86,7 +86,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "kernels": (
         KERNELS,
-        "allowed neighbours add_privacy add_losses kernel sizes_of decide_table "
+        "allowed neighbours add_privacy add_losses add_shortfall kernel sizes_of decide_table "
         "among orbits symmetry_generators symmetric own_rows",
     ),
     "voters": (
