@@ -1551,29 +1551,6 @@ class Voters:
                 new_up, new_down = step(new_up, kind[0]), step(new_down, kind[1])
                 yield from self.walk(start, step, at + 1, (*placed, (kind, n)), (new_up, new_down))
 
-    def label_pairs(self, chances: list[int], total: int) -> tuple[Iterable[Pair], int]:
-        """Return the distributions of the label at all corners and at the opposite ones.
-
-        They are exact, for voters whose b is rounded up: a larger epsilon allows them more.
-        """
-        require_size(self.count, self.count, self.count)
-        high, one = self.exp(self.epsilon)[1], 1 << CORNER
-        b = -(-high * one // (1 + high))
-        p_of, whole_total = {"b": b, "c": one - b}, total << CORNER * self.count
-
-        def step(values: list[int], name: str) -> list[int]:
-            return [p_of[name] * y + (one - p_of[name]) * x for x, y in pairwise(values)]
-
-        def both() -> Iterator[Pair]:
-            for placed, up, down in self.walk(list(chances), step):
-                if placed:
-                    rest = CORNER * (len(up) - 1)
-                    for p, q in zip(up, down, strict=True):
-                        p, q = p << rest, q << rest
-                        yield (p, whole_total - p), (q, whole_total - q)
-
-        return both(), whole_total
-
     def private(self, chances: list[int], total: int) -> Verdict:
         """Decide P <= R P' + delta at all corners, P and P' the chances of the output 1.
 
@@ -2009,7 +1986,7 @@ def majority(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
         gammas = [Fraction(a - b, table.total) for a, b in zip(ones, zeros, strict=True)]
         program.point = dict(zip(variables, gammas, strict=True))
         program.private = partial(voters.private, zeros[::-1] + ones, table.total)
-        program.pairs = partial(voters.label_pairs, zeros[::-1] + ones, table.total)
+        program.pairs = partial(labels_of_majority, setting, stored)
     objective = setting["objective"] if setting.get("coefficients") is None else ""
     if objective == "worst-case":
         add_largest(program, setting, table)
@@ -2433,6 +2410,14 @@ def corner_count(voters: int, classes: int) -> int:
 def corners_are_few(voters: int, classes: int) -> bool:
     """Whether the corners of private voters are few enough to be decided one by one."""
     return (classes > 2 or voters <= LEVELS) and corner_count(voters, classes) <= CORNERS
+
+
+def labels_of_majority(setting: Setting, stored: Any) -> tuple[Iterable[Pair], int]:
+    """Return `Labels.neighbours` of a majority, a plurality of two classes, and their scale."""
+    require_size(setting["voters"], setting["voters"], setting["voters"])
+    ballots = Ballots(setting["voters"], 2, {**stored, "weights": stored["weights"][::-1]})
+    labels = Labels(setting, ballots, None)
+    return labels.neighbours(), labels.scale
 
 
 def multiclass(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:

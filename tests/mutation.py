@@ -123,7 +123,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "releases": (
         ("tests/test_budget.py", f"{PROOFS}settings.py"),
         "releases_fit curve_of under hull deciding decide_releases upper_delta stepped "
-        "pairs_of_rows Voters.label_pairs Ballots.moves Ballots.pairs Labels.neighbours "
+        "pairs_of_rows labels_of_majority Ballots.moves Ballots.pairs Labels.neighbours "
         "promised_by",
     ),
     "noise": (

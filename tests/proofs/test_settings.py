@@ -264,7 +264,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     (
         "majority",
         [
-            {"voters": 501, "voter_delta": 0.1},
+            {"voters": 501, "voter_delta": 0.1, "delta": 0.1},
             {"voters": 503},
             {"allowance": 3},
             {"allowance": 0.5, "epsilon": 600},
@@ -273,7 +273,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"priors": ["uniform:0,1", "beta:1,1"]},
         ],
         [
-            {"voters": 503, "voter_delta": 0.1},
+            {"voters": 503, "voter_delta": 0.1, "delta": 0.1},
+            {"voter_delta": 0.1, "delta": 0.099},
             {"voters": 2},
             {"allowance": 3.001},
             {"allowance": 2, "epsilon": 300.001},
