@@ -1424,7 +1424,6 @@ class Voters:
         self.precision, self.bits = bits, bits + BITS + self.count
         self.growth = self.exp(self.target)
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
-        self.bit_chances: dict[str, tuple[Between, Between]] = {}
 
     def exp(self, x: Fraction) -> Between:
         """Return an enclosure of e^x; exact if e^epsilon is rational."""
@@ -1464,13 +1463,10 @@ class Voters:
         one = self.enclosed(1, 1)
         pmf = [one]
         for kind, count in placed:
-            if kind[side] not in self.bit_chances:
-                low, high = self.chance(kind[side])
-                both = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
-                self.bit_chances[kind[side]] = both
-            bit_chances = self.bit_chances[kind[side]]
+            low, high = self.chance(kind[side])
+            both = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
             # p^j and (1 - p)^j for j = 0..count; then convolve with Binomial(count, p).
-            powers = [list(accumulate([p] * count, self.times, initial=one)) for p in bit_chances]
+            powers = [list(accumulate([p] * count, self.times, initial=one)) for p in both]
             wider: list[Between] = [(0, 0)] * (len(pmf) + count)
             binomial = 1
             for j in range(count + 1):
@@ -1658,7 +1654,7 @@ class Voters:
         formal = copy(self)
         formal.rational, formal.bits = Fraction(1 << bits), 0
         formal.growth = ends(formal.rational**power)
-        formal.mixtures, formal.bit_chances = {}, {}
+        formal.mixtures = {}
         differs = formal.slack(chances, total, ones, placed)[0] != 0
         return differs and self.slack(chances, total, ones, placed)[0] < 0
 
@@ -1920,18 +1916,6 @@ class LargestError:
         return Fraction(top + steps * self.count * any(f), total << FIXED)
 
 
-def add_largest(program: Program, setting: Setting, table: WeightTable | None) -> None:
-    """Set the objective: minimise t, at least every |error|; the value is -t."""
-    errors, others = LargestError(setting), program.made
-    row = cache(errors.row)
-    if table is None:
-        raise Malformed("a worst case is checked with its weights alone")
-    program.point["t",] = errors.largest(table.weights[1::2], table.total)
-    program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
-    program.made = lambda name: (row if name[0] == "error" else others)(name)
-    program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
-
-
 def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     """Set the objective: minimise t, error_j <= b_j + t coin_j for each prior j; value -t.
 
@@ -1989,7 +1973,15 @@ def majority(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: 
         program.pairs = partial(labels_of_majority, setting, stored)
     objective = setting["objective"] if setting.get("coefficients") is None else ""
     if objective == "worst-case":
-        add_largest(program, setting, table)
+        if table is None:
+            raise Malformed("a worst case is checked with its weights alone")
+        # Minimise t, at least every |error|; the value is -t.
+        errors, corner = LargestError(setting), program.made
+        error = cache(errors.row)
+        program.point["t",] = errors.largest(table.weights[1::2], table.total)
+        program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
+        program.made = lambda name: (error if name[0] == "error" else corner)(name)
+        program.note = f" (minus the largest error for {str(setting['prior'])[:40]})"
     elif objective == "least-regret" and proof:
         add_regrets(program, setting, proof)
     elif objective == "least-regret":
@@ -2170,16 +2162,6 @@ class Ballots:
                     for weights, counts_ in both
                 )
                 yield from ((one, other), (other, one))
-
-    def steepest(self) -> tuple[int, int, int, Name]:
-        """Return the neighbouring weights of largest ratio, the number of pairs, and the name."""
-        over, under, count, where = 0, 1, 0, ()
-        for at, weights in enumerate(self.weights):
-            for c, to, d in self.near(at):
-                a, b, count = weights[c], self.weights[to][d], count + 1
-                if a * under > over * b:
-                    over, under, where = a, b, (at, c, to, d)
-        return over, under, count, where
 
 
 def plurality(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
@@ -2382,7 +2364,12 @@ class Labels:
         One voter changes it by at most (r v + 1) / (r + v), r = (e^epsilon + Delta) / (1 - Delta),
         or 1 + Delta (v - 1); K voters by that to the K (docs/theorems/stable.md).
         """
-        over, under, count, at = self.ballots.steepest()
+        weights, over, under, count, at = self.ballots.weights, 0, 1, 0, ()
+        for x, own in enumerate(weights):
+            for c, to, d in self.ballots.near(x):
+                a, b, count = own[c], weights[to][d], count + 1
+                if a * under > over * b:
+                    over, under, at = a, b, (x, c, to, d)
         r, unit = (self.each.exp(self.epsilon)[1] + self.shift) / (1 - self.shift), 1 << FIXED
         v, power, low = Fraction(over, under or 1), unit, self.growth[0] * unit
         each = -(-max((r * v + 1) / (r + v), 1 + self.shift * (v - 1)) * unit // 1)

@@ -99,12 +99,12 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         PMFS,
         "vote_weights each_voter pmf_of_ones pmf_at_points pmf_of_beta pmf_of_uniform "
         "turned split LargestError.__init__ LargestError.voters LargestError.pmf LargestError.row "
-        "LargestError.largest add_largest add_regrets",
+        "LargestError.largest add_regrets",
     ),
     "ballots": (
         BALLOTS,
         "counts raised urn Ballots.__init__ Ballots.chances Ballots.program Ballots.near "
-        "Ballots.chances_of_counts Ballots.decide Ballots.steepest plurality Labels.__init__ "
+        "Ballots.chances_of_counts Ballots.decide plurality Labels.__init__ "
         "Labels.edges "
         "Labels.names Labels.row Labels.sides Labels.private Labels.stable corner_count "
         "corners_are_few",
