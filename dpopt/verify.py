@@ -2259,7 +2259,7 @@ class Labels:
             for (y, z), m in zip(self.pairs, signed, strict=True):
                 wider = defaultdict[Any, Between](lambda: (0, 0))
                 self.steps += len(pmf) * abs(m)
-                require_size(self.steps // 20)
+                require_size(self.steps // 10)
                 # i of these |m| voters vote y, the others z.
                 chances = self.each.mixed((("bc" if m > 0 else "cb", abs(m)),), side)
                 for (votes, mass), (i, chance) in product(pmf.items(), enumerate(chances)):
@@ -2402,8 +2402,9 @@ def corners_are_few(voters: int, classes: int) -> bool:
 def labels_of_majority(setting: Setting, stored: Any) -> tuple[Iterable[Pair], int]:
     """Return `Labels.neighbours` of a majority, a plurality of two classes, and their scale."""
     require_size(setting["voters"], setting["voters"], setting["voters"])
-    ballots = Ballots(setting["voters"], 2, {**stored, "weights": stored["weights"][::-1]})
-    labels = Labels(setting, ballots, None)
+    # Sorted counts begin with all votes for one class.
+    table = {"total": stored["total"], "weights": stored["weights"][::-1]}
+    labels = Labels(setting, Ballots(setting["voters"], 2, table), None)
     return labels.neighbours(), labels.scale
 
 
