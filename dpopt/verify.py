@@ -1155,7 +1155,10 @@ def add_losses(
 def add_shortfall(
     program: Program, name: Name, short: Variable, output: dict[Variable, Any], share: Number
 ) -> None:
-    """Add the row output + short >= share; the sum of the least such short is a distance."""
+    """Add the row output + short >= share, for distances such as those of `optimal_sampler`.
+
+    The output is a sum of terms by variable, and short a variable in [0, 1]; see `Row`.
+    """
     terms = {v: -a for v, a in output.items()}
     program.rows[name] = Row({**terms, short: -1}, -share)
     program.boxes[short] = (0, 1)
