@@ -48,7 +48,7 @@ from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
 from dpopt.privacy.saved import AUDIT, STATED, read_sealed, seal
-from dpopt.proofs import Bound, Optimality, counted, laid_beside, optimality, small
+from dpopt.proofs import SMALL, Bound, Optimality, laid_beside, optimality
 from dpopt.provenance import versions
 from dpopt.table import (
     Inputs,
@@ -360,9 +360,7 @@ class Setting(ABC):
 
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return about how many entries of rows a proof looks at: if few, it is made unasked."""
-        if isinstance(table, Table):
-            return _entries(table.inputs, self.guarantee)
-        return counted(table)
+        return _entries(table.inputs, self.guarantee) if isinstance(table, Table) else SMALL + 1
 
     def _proof_rows(self, table: Any) -> Sequence[Name] | None:  # noqa: ANN401
         """Return names of rows whose multipliers may prove the bound; None for all tight ones."""
@@ -619,7 +617,7 @@ class Design:
         if self.status is Status.GAP:
             return False
         try:
-            few = small(self.setting._proof_size(self.table))
+            few = self.setting._proof_size(self.table) <= SMALL
             return few and self.optimality is not None
         except (ParameterError, SolverError):
             return False

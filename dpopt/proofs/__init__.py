@@ -7,18 +7,17 @@ that that stand-alone module can check what is proved here.
 from __future__ import annotations
 
 from dpopt.proofs.dual import BITS, Bound, Optimality, Written, proved
-from dpopt.proofs.saved import counted, laid_beside, optimality, proof_path, small, write_verifier
+from dpopt.proofs.saved import SMALL, laid_beside, optimality, proof_path, write_verifier
 
 __all__ = [
     "BITS",
+    "SMALL",
     "Bound",
     "Optimality",
     "Written",
-    "counted",
     "laid_beside",
     "optimality",
     "proof_path",
     "proved",
-    "small",
     "write_verifier",
 ]

@@ -8,41 +8,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpopt import verify
 from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text
 from dpopt._types import Json
-from dpopt.files import (
-    read_text,
-    replacing,
-    write_json,
-    write_text,
-)
+from dpopt.files import read_text, replacing, write_json, write_text
 from dpopt.proofs.dual import Optimality, proved
 
 FORMAT, SCHEMA = "dpopt proof", 1
 
-# Number of matrix entries up to which a proof is made by default: about 0.3 seconds.
-_SMALL = 4000
-
-
-def small(size: int) -> bool:
-    """Whether a proof over so many matrix entries is fast enough to be made by default."""
-    return size <= _SMALL
-
-
-def counted(weights: Any) -> int:  # noqa: ANN401
-    """Return the number of integer weights; of an unknown type, more than `small` allows."""
-    if isinstance(weights, int | float):
-        return 1
-    if isinstance(weights, np.ndarray):
-        return weights.size
-    if isinstance(weights, tuple | list):
-        return sum(map(counted, weights))
-    inputs, outputs = getattr(weights, "inputs", None), getattr(weights, "outputs", None)
-    return inputs * outputs if isinstance(inputs, int) and isinstance(outputs, int) else _SMALL + 1
+SMALL = 4000
+"""Number of entries of rows up to which a proof is made unasked: about 0.3 seconds."""
 
 
 def optimality(

@@ -174,6 +174,10 @@ class SmoothFloor(CategorySetting):
             tightest=f"a category whose count goes from {verdict.at[0]} to {verdict.at[0] + 1}",
         )
 
+    def _proof_size(self, table: Floor) -> int:
+        """Return about the number of rows: one for each weight."""
+        return len(table[1]) + 1
+
     def spent(self, table: Floor, epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for delta = 0: the worst ratio is attained."""
         require_pure(self.kind, epsilon, delta)
