@@ -45,9 +45,8 @@ from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.guarantee import Guarantee, in_short
-from dpopt.privacy.plain import plain
 from dpopt.privacy.release import Source, below, seeded, system
-from dpopt.privacy.saved import AUDIT, STATED, read_sealed, seal
+from dpopt.privacy.saved import AUDIT, STATED, plain, read_sealed, seal
 from dpopt.proofs import SMALL, Bound, Optimality, laid_beside, optimality
 from dpopt.provenance import versions
 from dpopt.table import (
@@ -62,8 +61,7 @@ from dpopt.table import (
     repair,
     rounded,
 )
-from dpopt.table.least import dominating_pair, least_of_table
-from dpopt.table.pairs import pairs_of
+from dpopt.table.least import dominating_pair, least_of_table, pairs_of
 from dpopt.table.rounding import alike
 from dpopt.table.table import BITS
 

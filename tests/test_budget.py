@@ -23,7 +23,7 @@ from dpopt.composition import Engine, adaptive_delta
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.shape import made
 from dpopt.table import Graph, Table
-from dpopt.table.pairs import pairs_of, undominated
+from dpopt.table.least import pairs_of, undominated
 from dpopt.votes import Spending
 from tests.oracles import by_histories, corners, in_floats, stick
 from tests.proofs.test_fuzz import run

@@ -313,8 +313,7 @@ rounded(Graph(2, 2), [1, 2, -1, 3]) -> negative
 rounded(Graph(2, 2), [1, 2, 0, 0]) -> all have probability 0
 polished(Graph(2, 2), np.array([0.5, 0.5]), Guarantee(1.0)) -> must hold 4 finite numbers
 polished(Graph(2, 2), np.array([0.5, INF] * 2), Guarantee(1.0)) -> must hold 4 finite numbers
-Graph(3, 3, [(0, 1), (1, 0)]) -> pairs is
-Graph(3, 3, np.array([0, 1])) -> pairs is
+Graph(3, 3, np.array([0, 1])) -> graph has shape
 Graph(5, 2).located(5) -> inputs
 Graph(5, 2).located([-1, 0]) -> inputs
 Graph(5, 2).located([[0]]) -> inputs

@@ -221,7 +221,7 @@ class Kernel(Budgeted):
         if orbits is not None:
             return orbits
         if any(self.names):
-            return NamedGraph(self.inputs, self.outputs, self.pairs, *self.names)
+            return NamedGraph(self.inputs, self.outputs, self.pairs, (), *self.names)
         return Graph(self.inputs, self.outputs, self.pairs)
 
     @property

@@ -20,7 +20,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector
-from dpopt.table import Generated, Inputs, Words
+from dpopt.table import Graph, Inputs, Words
 from dpopt.table.symmetric import Generator
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _orbits(setting: Kernel, symmetry: str | tuple[Generator, ...]) -> Inputs:
         if not (formula and symmetry in ("hamming", "symbols")):
             _require_loss(called, generator, setting)
     if shape is None:
-        return Generated(inputs, outputs, generators, setting.pairs)
+        return Graph(inputs, outputs, setting.pairs, generators)
     symbols = tuple(size for size in shape if size > 1)
     if hamming and len(symbols) > 1:
         # Neighbours differ in one position; positions are counted by their number of symbols.

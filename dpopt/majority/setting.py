@@ -62,7 +62,7 @@ from dpopt.privacy.least import Least
 from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
-from dpopt.table.pairs import as_floats
+from dpopt.table.least import as_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

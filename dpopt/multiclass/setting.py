@@ -34,7 +34,7 @@ from dpopt.privacy.exponential import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
 from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
-from dpopt.table.pairs import as_floats, undominated
+from dpopt.table.least import as_floats, undominated
 
 
 @dataclass(frozen=True)

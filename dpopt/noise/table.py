@@ -14,7 +14,7 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text, typed_rational, whole
 from dpopt._types import Json, Vector, brief, frozen
-from dpopt.privacy.plain import fingerprint
+from dpopt.privacy.exact import fingerprint
 from dpopt.privacy.release import Pmfs, Source
 
 # Repetitions of a period are drawn from a table of so many, until what it leaves is that rare.

@@ -1,12 +1,16 @@
-"""Certificates: the record of an exact proof, its inequalities and their least slack."""
+"""Certificates: the record of an exact proof, its least slack, and a digest of what was proved."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from numbers import Rational
-from typing import Literal
+from typing import Any, Literal, cast
+
+import numpy as np
 
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
@@ -15,7 +19,6 @@ from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_upper
 from dpopt.privacy.guarantee import Guarantee, in_short
-from dpopt.privacy.plain import fingerprint
 
 
 @dataclass(frozen=True)
@@ -103,3 +106,49 @@ class Certificate:
             "arithmetic": self.arithmetic,
             "digest": self.digest,
         }
+
+
+def fingerprint(*parts: object) -> str:
+    """Return the SHA-256 of numbers, texts, arrays, tuples and frozen dataclasses of them.
+
+    Equal numbers of different types (1 and 1.0) have different digests. Lists are refused, since
+    they could change afterwards. Dataclass fields with ``compare=False`` are left out.
+    """
+    digest = hashlib.sha256()
+    for token in _tokens(parts):
+        digest.update(token.encode() if isinstance(token, str) else token)
+    return digest.hexdigest()
+
+
+def _tokens(value: object) -> Iterator[str | bytes]:
+    """Yield an injective encoding of a value; integers are in hexadecimal, of any length."""
+    if value is None or isinstance(value, bool):
+        yield f"{value};"
+    elif type(value) is int:
+        yield f"{value:x};"
+    elif type(value) is float:
+        yield f"{value.hex()};"
+    elif isinstance(value, Fraction):
+        yield f"{value.numerator:x}/{value.denominator:x};"
+    elif isinstance(value, str):
+        yield f"{len(value)}:{value};"
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        yield f"{value.dtype.str}{value.shape}:"
+        yield np.ascontiguousarray(value).tobytes()
+    elif type(value) is tuple:
+        yield f"({len(value)}:"
+        if set(map(type, value)) == {int}:
+            yield ";".join(map("{:x}".format, value))
+        else:
+            for inner in value:
+                yield from _tokens(inner)
+        yield ")"
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield f"{type(value).__name__}:"
+        compared = [field.name for field in fields(cast(Any, value)) if field.compare]
+        yield from _tokens(tuple(getattr(value, name) for name in compared))
+    else:
+        raise ParameterError(
+            f"the numbers hold a {type(value).__name__}; a proof is about integers, floats, texts "
+            "and tuples of them."
+        )

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from dpopt._errors import ParameterError
-from dpopt._numbers import shown
+from dpopt._numbers import exact_text, shown
 from dpopt._types import Json
 from dpopt.files import contents, parse_json, why_unread, write_json
 from dpopt.provenance import versions
@@ -99,3 +102,18 @@ def _digest(kind: str, body: Json, provenance: Json) -> str:
     parts = [SCHEMA, kind, body, provenance]
     text = json.dumps(parts, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a parameter as a JSON value that its constructor also accepts."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple | list | range):
+        return [plain(entry) for entry in value]
+    if is_dataclass(value) and "__str__" not in type(value).__dict__:
+        return [plain(getattr(value, f.name)) for f in fields(cast(Any, value))]
+    return str(value)

@@ -2,16 +2,19 @@
 
 from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Inputs
-from dpopt.table.judge import certify_table
-from dpopt.table.losses import Losses
-from dpopt.table.program import add_lazy_table, add_table, over_masses, probabilities_of
+from dpopt.table.program import (
+    Losses,
+    add_lazy_table,
+    add_table,
+    over_masses,
+    probabilities_of,
+)
 from dpopt.table.rounding import constant, interior, polished, repair, rounded
-from dpopt.table.symmetric import Generated, Graph, Words
-from dpopt.table.table import Table
+from dpopt.table.symmetric import Graph, Words
+from dpopt.table.table import Table, certify_table
 
 __all__ = [
     "Edges",
-    "Generated",
     "Graph",
     "Inputs",
     "Losses",

@@ -26,10 +26,9 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector
+from dpopt.privacy.exact import fingerprint
 from dpopt.privacy.graph import links
-from dpopt.privacy.plain import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
 """Entries of the largest kernel that is written out; memory fixes it."""
@@ -260,25 +259,6 @@ def edges_claim(inputs: int, pairs: IntVector | None) -> str:
     if components > 1:
         said += f"; no neighbours join its {components} parts, and privacy holds within each"
     return said
-
-
-def check_pairs(pairs: IntVector, inputs: int) -> None:
-    """Check that directed neighbours are sorted and hold both directions of each edge."""
-    if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ParameterError(
-            f"pairs is {shown(pairs)}; it must be an array of shape (pairs, 2), as "
-            "directed_pairs makes one of undirected edges."
-        )
-    # A pair (x, x') is coded as x * inputs + x'.
-    codes = pairs @ np.array([inputs, 1])
-    turned = np.sort(pairs[:, ::-1] @ np.array([inputs, 1]))
-    alone = np.any(pairs[:, 0] == pairs[:, 1])
-    outside = pairs.min(initial=0) < 0 or pairs.max(initial=0) >= inputs
-    if outside or alone or np.any(np.diff(codes) <= 0) or not np.array_equal(codes, turned):
-        raise ParameterError(
-            "pairs must be two different inputs each, sorted, each with its other direction: "
-            "differential privacy holds both ways. See directed_pairs."
-        )
 
 
 def read_only(values: npt.ArrayLike) -> IntVector:

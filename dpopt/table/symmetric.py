@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +15,8 @@ from scipy.sparse.csgraph import connected_components
 
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
-from dpopt.table.inputs import (
-    LARGEST_WRITTEN,
-    Edges,
-    Inputs,
-    Name,
-    check_pairs,
-    edges_claim,
-    read_only,
-)
+from dpopt.privacy.graph import all_pairs, directed_pairs
+from dpopt.table.inputs import LARGEST_WRITTEN, Edges, Inputs, Name, edges_claim, read_only
 
 Permutation = npt.NDArray[np.int64]
 Generator = tuple[Permutation, Permutation]
@@ -52,25 +45,33 @@ def _firsts(labels: IntVector) -> IntVector:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Generated(Inputs):
-    """Orbits of pairs under generators: (x, y) and (sigma x, tau y) are the same variable.
+class Graph(Inputs):
+    """Inputs along a graph; symmetries make (x, y) and (sigma x, tau y) the same variable.
+
+    Without a symmetry, variable x * outputs + y is (x, y).
 
     Attributes:
         inputs: number of inputs.
         outputs: number of outputs.
-        generators: permutations (sigma, tau) of the inputs and of the outputs.
-        pairs: directed neighbours, sorted, shape (pairs, 2), which each sigma maps to neighbours;
-            None if every two inputs are neighbours.
+        pairs: neighbours, shape (pairs, 2); kept in both directions and sorted, as
+            `dpopt.privacy.directed_pairs` returns them. None if every two inputs are neighbours.
+        generators: symmetries: permutations (sigma, tau) of the inputs and of the outputs, where
+            sigma maps neighbours to neighbours.
+
+    Raises:
+        ParameterError: for pairs that are no edges, or generators that are no symmetries.
     """
 
     inputs: int
     outputs: int
-    generators: tuple[Generator, ...]
-    pairs: IntVector | None
+    pairs: IntVector | None = None
+    generators: tuple[Generator, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the generators are symmetries of the graph, on which proofs rely."""
         n = self.inputs
+        if self.pairs is not None and np.size(self.pairs):
+            object.__setattr__(self, "pairs", directed_pairs(self.pairs, n))
         # Pairs (x, y) among which orbits are searched; memory fixes it.
         if self.generators and n * self.outputs > 2**26:
             raise ParameterError(
@@ -83,7 +84,6 @@ class Generated(Inputs):
                 raise ParameterError("generators hold what is no permutation.")
         if self.pairs is None:
             return
-        check_pairs(self.pairs, n)
         codes = self.pairs @ np.array([n, 1])
         for sigma, _ in self.generators:
             if not np.array_equal(np.sort(sigma[self.pairs] @ np.array([n, 1])), codes):
@@ -92,7 +92,12 @@ class Generated(Inputs):
     @property
     def key(self) -> tuple[object, ...]:
         """What the variables follow from."""
-        return "orbits", self.inputs, self.outputs, self.generators, self.pairs
+        return "graph", self.inputs, self.outputs, self.pairs, self.generators
+
+    @property
+    def size(self) -> int:
+        """Number of variables; without a symmetry they are not listed: they may be too many."""
+        return len(self.rows) if self.generators else self.inputs * self.outputs
 
     @cached_property
     def _variables(self) -> IntVector:
@@ -144,14 +149,18 @@ class Generated(Inputs):
 
         Groups are padded with their last variable.
         """
-        if self.pairs is not None:
+        if self.pairs is None and self.inputs > 1:
+            order = np.argsort(self.columns, kind="stable")
+            members = np.bincount(self.columns)
+            last = np.cumsum(members)[:, None] - 1
+            groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
+            # The only variable of an orbit of outputs has no neighbour but itself.
+            return groups[members > 1]
+        if self.generators:
             return super().neighbours
-        order = np.argsort(self.columns, kind="stable")
-        members = np.bincount(self.columns)
-        last = np.cumsum(members)[:, None] - 1
-        groups = order[np.minimum(last + 1 - members[:, None] + np.arange(members.max()), last)]
-        # The only variable of an orbit of outputs has no neighbour but itself.
-        return groups[members > 1]
+        # Each edge at each output, without a list of all edges with their outputs.
+        outputs = np.arange(self.outputs)[:, None]
+        return (self._edge_ends[:, None, :] * self.outputs + outputs).reshape(-1, 2)
 
     @cached_property
     def edges(self) -> Edges:
@@ -167,19 +176,14 @@ class Generated(Inputs):
     @cached_property
     def _edge_ends(self) -> IntVector:
         """One edge of each orbit, in one of its directions, shape (edge orbits, 2)."""
-        n = self.inputs
-        if self.pairs is None:
-            turned = np.arange(n * n).reshape(n, n).T.ravel()
-            images = [(sigma[:, None] * n + sigma).ravel() for sigma, _ in self.generators]
-            labels = orbits(n * n, [turned, *images])
-            first = _firsts(labels)
-            # Without the pairs (x, x), every n + 1.
-            return np.stack(np.divmod(first[first % (n + 1) > 0], n), axis=1)
+        pairs = all_pairs(self.pairs, self.inputs)
+        if not self.generators:
+            return pairs[pairs[:, 0] < pairs[:, 1]]
         # Images of the directed edges, as indices of the sorted pairs.
-        codes = self.pairs[:, 0] * n + self.pairs[:, 1]
-        ends = [self.pairs[:, ::-1], *(sigma[self.pairs] for sigma, _ in self.generators)]
-        images = [np.searchsorted(codes, end @ np.array([n, 1])) for end in ends]
-        return self.pairs[_firsts(orbits(len(codes), images))]
+        code = np.array([self.inputs, 1])
+        ends = [pairs[:, ::-1], *(sigma[pairs] for sigma, _ in self.generators)]
+        images = [np.searchsorted(pairs @ code, end @ code) for end in ends]
+        return pairs[_firsts(orbits(len(pairs), images))]
 
     def rows_of(self, located: IntVector) -> IntVector:
         """Return the orbit of each input."""
@@ -189,83 +193,27 @@ class Generated(Inputs):
         """Return the variable of each output of inputs, shape (queries, outputs)."""
         return self._variables[located]
 
-    @cached_property
-    def _by_variable(self) -> tuple[IntVector, IntVector]:
-        """For each input its outputs sorted by variable, and where those of a variable start."""
-        starts = np.cumsum(self.counts) - self.counts
-        order = np.argsort(self._variables, axis=1, kind="stable")
-        return order, starts - starts[self.starts[self.rows]]
-
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
         """Return for each x the index-th output y with (x, y) in the variable."""
-        if len(located) < self.inputs:
-            # For few draws, sorting all outputs of all inputs would take longer.
-            draws = zip(located.tolist(), variables.tolist(), index.tolist(), strict=True)
-            outputs = [np.flatnonzero(self._variables[x] == v)[rank] for x, v, rank in draws]
-            return np.array(outputs, dtype=np.int64)
-        ordered, starts = self._by_variable
-        return ordered[located, starts[variables] + index]
+        if not self.generators:
+            return variables % self.outputs
+        chosen = np.empty_like(variables)
+        for x in np.unique(located).tolist():
+            queries, order = located == x, np.argsort(self._variables[x], kind="stable")
+            first = np.searchsorted(self._variables[x][order], variables[queries])
+            chosen[queries] = order[first + index[queries]]
+        return chosen
 
     def claim(self) -> str:
         """Return the sentence for a certificate: between which inputs the table is private."""
         said = edges_claim(self.inputs, self.pairs)
-        return f"{said}; one of each orbit under its symmetries was decided"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Graph(Generated):
-    """Inputs 0..inputs-1 along a graph, without a symmetry: variable x * outputs + y is (x, y).
-
-    Attributes:
-        inputs: number of inputs.
-        outputs: number of outputs.
-        pairs: directed neighbours, both directions, sorted, shape (pairs, 2), as
-            `dpopt.privacy.directed_pairs` returns them; None if every two inputs are neighbours.
-
-    Raises:
-        ParameterError: for pairs that are no such neighbours.
-    """
-
-    generators: tuple[Generator, ...] = field(default=(), init=False)
-    pairs: IntVector | None = None
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The parameters that determine the variables."""
-        return "graph", self.inputs, self.outputs, self.pairs
-
-    @property
-    def size(self) -> int:
-        """Number of variables, without listing them: they may be too many."""
-        return self.inputs * self.outputs
-
-    @cached_property
-    def _edge_ends(self) -> IntVector:
-        """Each pair of neighbours once, shape (edges, 2)."""
-        if self.pairs is not None:
-            return self.pairs[self.pairs[:, 0] < self.pairs[:, 1]]
-        return np.stack(np.triu_indices(self.inputs, 1), axis=1)
-
-    @cached_property
-    def neighbours(self) -> IntVector:
-        """A group for each output on a complete graph, otherwise for each edge and output."""
-        outputs = np.arange(self.outputs)
-        if self.pairs is None and self.inputs > 1:
-            # Axes: output, input.
-            return np.arange(self.inputs) * self.outputs + outputs[:, None]
-        return (self._edge_ends[:, None, :] * self.outputs + outputs[:, None]).reshape(-1, 2)
-
-    def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return the output of each variable."""
-        del located, index
-        return variables % self.outputs
-
-    def claim(self) -> str:
-        """Return the sentence for a certificate: between which inputs the table is private."""
-        return edges_claim(self.inputs, self.pairs)
+        symmetric = "; one of each orbit under its symmetries was decided"
+        return said + symmetric if self.generators else said
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output as numbers, from their variables."""
+        if self.generators:
+            return super().words(first, second)
         (x, y), other = divmod(first, self.outputs), second // self.outputs
         return x, other, y
 

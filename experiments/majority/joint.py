@@ -21,7 +21,7 @@ from dpopt import Majority, Problem
 from dpopt.multiclass.corners import configurations, histograms
 from dpopt.multiclass.oracle import Pricing
 from dpopt.privacy.exponential import exp_lower, exp_upper
-from dpopt.table.symmetric import Generated
+from dpopt.table import Graph
 from experiments import drawing
 from experiments.majority.claims import STATEMENTS
 from experiments.parameters import Positive, Several, Voters, configuration
@@ -127,7 +127,7 @@ class Answers:
         moves += [] if online else [self.bits @ (1 << np.arange(self.labels))]
         images = [np.array([index[tuple(n)] for n in self.counts[:, y].tolist()]) for y in moves]
         pairs = tuple(zip(images, moves, strict=True))
-        inputs = Generated(len(index), self.size, pairs, None)
+        inputs = Graph(len(index), self.size, None, pairs)
         table, corners = inputs.table(), Pricing(self.voters, self.size, epsilon, allowance)
         corners.variables, corners.size = table, inputs.size
         problem = Problem("labels of voters trained once")

@@ -21,7 +21,7 @@ from dpopt import verify
 from dpopt.composition import decided_delta
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.table import Graph, Table
-from dpopt.table.pairs import pairs_of
+from dpopt.table.least import pairs_of
 
 # Modules of the standard library that Python looks for beside a script first.
 SHADOWED = ("__future__", "ast", "dataclasses", "heapq", "json", "re", "typing")

@@ -27,7 +27,7 @@ import dpopt
 from dpopt import Setting, verify
 from dpopt.privacy.graph import directed_pairs
 from dpopt.shape import _KINDS
-from dpopt.table import Generated, Graph, Inputs, Losses, rounded
+from dpopt.table import Graph, Inputs, Losses, rounded
 from tests.proofs.judging import optimum
 
 mpmath.mp.dps = 400
@@ -579,8 +579,8 @@ def case(name: str) -> tuple[Inputs, Losses, dpopt.Guarantee]:
     inputs: Any = {
         "path": Graph(4, 4, directed_pairs("path", 4)),
         "complete": Graph(3, 4),
-        "turned": Generated(5, 5, ((turn, turn),), directed_pairs("cycle", 5)),
-        "two orbits": Generated(4, 4, ((flip, flip),), directed_pairs("path", 4)),
+        "turned": Graph(5, 5, directed_pairs("cycle", 5), ((turn, turn),)),
+        "two orbits": Graph(4, 4, directed_pairs("path", 4), ((flip, flip),)),
     }[what]
     plain = what in ("path", "complete")
     x, y = (inputs.rows, inputs.columns) if plain else inputs.representatives.T

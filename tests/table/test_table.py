@@ -300,11 +300,11 @@ def test_the_largest_total() -> None:
 
 
 def test_tables_are_equal_by_weights_and_inputs() -> None:
-    table = Table(Graph(2, 2), (1, 2, 2, 1), 3)
-    assert table != Table(Graph(2, 2), (2, 1, 2, 1), 3)
-    near = np.array([[0, 1], [1, 0]])
-    assert table != Table(Graph(2, 2, near), (1, 2, 2, 1), 3)
-    assert table != Table(Graph(1, 4), (1, 2, 2, 1), 6)
+    table = Table(Graph(3, 2), (1, 2, 2, 1, 1, 2), 3)
+    assert table == Table(Graph(3, 2, directed_pairs("complete", 3)), table.weights, 3)
+    assert table != Table(Graph(3, 2), (2, 1, 2, 1, 1, 2), 3)
+    assert table != Table(Graph(3, 2, directed_pairs("path", 3)), table.weights, 3)
+    assert table != Table(Graph(2, 3), (1, 1, 1, 1, 1, 1), 3)
     assert table != "table"
 
 
