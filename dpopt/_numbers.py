@@ -12,6 +12,7 @@ import numbers
 import re
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import cast
 
@@ -66,21 +67,15 @@ def _rational_text(value: Fraction) -> str:
     if bits <= LONGEST_SHOWN:
         return str(value)
     kind = "an integer" if value.denominator == 1 else "a fraction"
-    return f"about {_leading(value)} ({kind} of {bits:,} bits)"
+    return f"about {_leading(value, 17)} ({kind} of {bits:,} bits)"
 
 
-def _leading(value: Fraction) -> str:
-    """Return 17 significant digits, or 12 where the number is beyond all floats."""
-    try:
-        rounded = float(value)
-    except OverflowError:
-        rounded = 0.0
-    if rounded:
-        return repr(rounded)
-    power = math.log10(abs(value.numerator)) - math.log10(value.denominator)
-    exponent = math.floor(power)
-    sign = "-" if value < 0 else ""
-    return f"{sign}{10 ** (power - exponent):.12g}e{exponent:+d}"
+def _leading(value: Fraction, places: int) -> str:
+    """Return significant digits of a rational, as of a float where one is near."""
+    text = f"{(Decimal(value.numerator) / value.denominator).normalize():.{places}g}"
+    number = float(text)
+    beyond = math.isinf(number) or (number == 0 and value != 0)
+    return text if beyond else f"{number:.{places}g}"
 
 
 def digits(value: float) -> str:
@@ -94,14 +89,7 @@ def digits(value: float) -> str:
 
 def roughly(value: Fraction) -> str:
     """Return three significant digits of a rational, also of one beyond all floats or below."""
-    try:
-        rounded = float(value)
-    except OverflowError:
-        rounded = math.inf
-    if not math.isinf(rounded) and bool(rounded) == bool(value):
-        return f"{rounded:.3g}"
-    mantissa, _, exponent = _leading(value).partition("e")
-    return f"{float(mantissa):.3g}e{exponent}"
+    return _leading(value, 3)
 
 
 def exact_text(value: int | numbers.Rational) -> str:

@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,9 +25,6 @@ LARGEST_FILE = 1 << 28
 
 TABLES = (".csv", ".tsv", ".npy")
 """Endings of files that hold a table."""
-
-LONG_ENTRIES = ("probability", "loss")
-"""What a column beside input and output may be called in a table with a line for each entry."""
 
 # Said of a file that is too large; digits of the longest integer in one.
 _TOO_LARGE = f"it has more than {LARGEST_FILE >> 20} MiB"
@@ -79,7 +75,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         # First the contents, then the name: a crash in between leaves the old file.
         with temporary.open("rb+") as file:
-            to_disk(file.fileno())
+            os.fsync(file.fileno())
         temporary.replace(path)
         with suppress(OSError):
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
@@ -109,24 +105,9 @@ def folder_to_disk(folder: Path) -> None:
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            to_disk(descriptor)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def to_disk(descriptor: int) -> None:
-    """Wait until a file or folder is on the disk.
-
-    On macOS `os.fsync` waits for the drive's memory only.
-    """
-    if sys.platform == "darwin":
-        import fcntl
-
-        # A disk of another file system may not have it.
-        with suppress(OSError):
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-            return
-    os.fsync(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -229,10 +210,9 @@ def read_table(path: Path) -> Any:  # noqa: ANN401
     """Read a table of numbers: a .csv, .tsv or .npy file.
 
     Returns:
-        An array, or of a text a list for each column by name. A first line of a text holds names
-        unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be either, is
-        refused. A first column without a name, or called "input" beside others than output and
-        probability (or loss), holds the names of the rows, and comes back as "input".
+        An array, or of a text a list for each column by name: of numbers, or of words. A first line
+        of a text holds names unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may
+        be either, is refused. A first column without a name comes back as "input".
     """
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -280,29 +260,20 @@ def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
             raise _refusal(path, why)
     if len(set(names)) < count:
         raise _refusal(path, "two of its columns have the same name")
-    return _columns(path, {name: [line[at] for line in lines] for at, name in enumerate(names)})
-
-
-def _columns(path: Path, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return columns with their numbers as such; one that names the rows is called "input"."""
-    long = any({"input", "output", entry} <= set(columns) for entry in LONG_ENTRIES)
-    naming = {"input", "output"} if long else set[str]()
-    if not naming and "" in columns and next(iter(columns)) == "" and len(columns) > 1:
+    columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
+    if names[0] == "" and count > 1:
         # What pandas writes beside a column of names are the numbers of its lines.
         lines = columns.pop("")
         columns = columns if "input" in columns else {"input": lines, **columns}
-    if not naming and next(iter(columns), None) == "input" and len(columns) > 1:
-        naming = {"input"}
-    for name, values in columns.items():
-        if name in naming:
-            plain = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"
-            numbered = all(isinstance(v, str) and re.fullmatch(plain, v) for v in values)
-            columns[name] = [number(v) for v in values] if numbered else values
-        elif not all(isinstance(v, int | float) or _is_number(v) for v in values):
-            raise _refusal(path, f"column {name!r} holds something other than numbers")
-        else:
-            columns[name] = list(map(float, values))
-    return columns
+    return {name: _column(name, words) for name, words in columns.items()}
+
+
+def _column(name: str, words: list[str]) -> list[Any]:
+    """Return numbers if all words are, and else the words: names of inputs or outputs."""
+    if name in ("input", "output"):
+        plain = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"
+        return list(map(number, words)) if all(re.fullmatch(plain, w) for w in words) else words
+    return list(map(float, words)) if all(map(_is_number, words)) else words
 
 
 def _is_number(word: object) -> bool:

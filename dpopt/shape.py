@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from itertools import accumulate, pairwise
 from numbers import Real
 from pathlib import Path
@@ -416,18 +417,13 @@ class Setting(ABC):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the setting of a file's parameters."""
-        if not isinstance(values, Mapping):
-            raise ParameterError(f"setting is {shown(values)}; it must hold parameters by name.")
-        parameters = _parameters(cls)
-        for name in values:
-            if name not in parameters:
-                raise ParameterError(
-                    f"setting holds {shown(name)}; parameters of {cls.kind!r} are "
-                    f"{', '.join(parameters)}."
-                )
-        for name, required in parameters.items():
-            if required and name not in values:
-                raise ParameterError(f"setting has no {name}, which {cls.kind!r} needs.")
+        try:
+            signature(cls).bind(**values)
+        except TypeError as error:
+            raise ParameterError(
+                f"setting is {shown(values)}; it must hold the parameters of {cls.kind!r} "
+                f"({', '.join(_parameters(cls))}) by name: {error}."
+            ) from None
         return cls(**values)
 
 
@@ -466,17 +462,13 @@ def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
 
 def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:
     """Return a place drawn in proportion to weights; every sum is compared: no draw stops early."""
-    try:
-        sums = list(accumulate(weights))
-        # One float among them, or one of numpy's integers, makes the sum one.
-        fits = type(sums[-1]) is int and sums[-1] > 0 and min(weights) >= 0
-    except (IndexError, TypeError, ValueError):
-        sums, fits = [], False
-    if not fits:
+    numbers = isinstance(weights, Sequence) and set(map(type, weights)) == {int}
+    if not numbers or min(weights) < 0 or not any(weights):
         raise ParameterError(
             f"output_weights of kind {kind!r} must be a list of integers of at least 0, not all of "
             "them 0; Python's own, which do not overflow."
         )
+    sums = list(accumulate(weights))
     return sum(map(below(sums[-1], source).__ge__, sums))
 
 

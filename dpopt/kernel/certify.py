@@ -20,7 +20,7 @@ from dpopt import _checks
 from dpopt._errors import MALFORMED, NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import Matrix, Vector, frozen
-from dpopt.files import LONG_ENTRIES, read_table
+from dpopt.files import read_table
 from dpopt.kernel.constraints import read_constraints
 from dpopt.kernel.names import (
     Name,
@@ -480,7 +480,8 @@ def _of_constraints(kernel: Any, constraints: Sequence[Any]) -> list[Any]:  # no
 
 def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
     """Return the table of named columns: long if they are input, output, probability or loss."""
-    entry = next((name for name in LONG_ENTRIES if {"input", "output", name} <= set(columns)), None)
+    named = {"input", "output"} <= set(columns)
+    entry = next((name for name in ("probability", "loss") if named and name in columns), None)
     if entry is None:
         return _of_wide(columns)
     inputs, outputs = (_positions(name, columns[name]) for name in ("input", "output"))

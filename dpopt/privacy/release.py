@@ -22,7 +22,7 @@ import math
 import secrets
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +118,7 @@ class Pmfs:
         firsts = words >> np.uint64(WORD - self._bits)
         keys = self._key(rows, firsts)
         flat = self._keys.ravel()
-        after = count_at_most(flat, keys)
+        after = np.searchsorted(flat, keys, side="right")
         # With none before, index -1 compares the last key of all, which is larger: no tie.
         tied = flat[after - 1] == keys
         outputs = after - rows * self._ends
@@ -183,20 +183,6 @@ def below_each(limits: IntVector, source: Source) -> IntVector:
         drawn[waiting] = words % bounds
         waiting = waiting[words > last]
     return drawn
-
-
-def count_at_most(ascending: npt.NDArray[Any], values: npt.NDArray[Any]) -> IntVector:
-    """Return the number of entries that are at most each value.
-
-    For a large array the values are sorted first, so that memory is read in order.
-    """
-    # Entries of an array that is searched without sorting the values first: it stays in the cache.
-    if ascending.size <= 1 << 12 or values.size <= 1:
-        return np.searchsorted(ascending, values, side="right")
-    order = np.argsort(values)
-    counts = np.empty(values.size, dtype=np.int64)
-    counts[order] = np.searchsorted(ascending, values[order], side="right")
-    return counts
 
 
 def settled(sums: Sequence[int], first: int, bits: int, source: Source) -> int:

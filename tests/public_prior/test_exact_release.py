@@ -23,7 +23,6 @@ import dpopt
 from dpopt import Design, ParameterError, verify
 from dpopt.privacy import exp_lower
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.release import count_at_most
 from dpopt.public_prior import draw_own_category
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.table import Graph, Table, certify_table
@@ -218,14 +217,6 @@ def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: fl
         }
         for u in sorted(u for u in near if 0 <= u < 1 << bits):
             assert table.category(i, u) == by_hand(rows, i, u)
-
-
-@pytest.mark.parametrize("size", [10, 10_000])
-def test_counts_of_what_is_at_most(size: int) -> None:
-    rng = np.random.default_rng(1)
-    sums, values = np.sort(rng.integers(0, size // 3, size)), rng.integers(-1, size // 3 + 1, 500)
-    found = count_at_most(sums, values)
-    assert found.tolist() == [np.count_nonzero(sums <= value) for value in values]
 
 
 def check_pmf(labels: object, pmf: np.ndarray) -> None:

@@ -148,7 +148,7 @@ def test_damage_is_never_believed(
         ({"schema": 4}, "newer"),
         ({"body": []}, "missing"),
         ({"kind": "oracle"}, "kind is 'oracle'"),
-        ({"kind": "workload"}, "parameters of 'workload'"),
+        ({"kind": "workload"}, "the parameters of 'workload'"),
     ],
 )
 def test_an_envelope_says_what_is_wrong_with_it(change: Json, words: str, path: Path) -> None:
