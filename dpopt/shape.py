@@ -914,11 +914,9 @@ def made(
         except NotPrivateError:
             if strict or (strict is None and not setting.may_fail):
                 raise
-    if "float_bound" in others:
-        others["_float_bound"] = others.pop("float_bound")
-    else:
-        others["_float_bound"] = setting.bound(table, solution)
-    return Design(setting=setting, table=table, solution=solution, **others)
+    stated = "float_bound" in others
+    bound = others.pop("float_bound") if stated else setting.bound(table, solution)
+    return Design(setting=setting, table=table, solution=solution, _float_bound=bound, **others)
 
 
 def kinds() -> tuple[type[Setting], ...]:

@@ -284,10 +284,10 @@ private(variable="Q") -> no variable named 'Q'
 private(variable="x") -> 'r' are over 'x', which has shape (2,)
 private(name="budget") -> name is 'budget'
 constraints(np.eye(3)) -> cvxpy Variable or affine
-constraints(cp.Variable(3)) -> K has shape (3,)
+constraints(cp.Variable(3)) -> of shape (inputs, outputs)
 constraints(cp.square(K3)) -> affine
 constraints(cp.Constant(np.eye(3))) -> affine
-constraints(cp.Variable((2, 2), complex=True)) -> complex
+constraints(cp.Variable((2, 2), complex=True)) -> must be a real cvxpy
 constraints(K3, cp.Parameter(2)) -> scalar cvxpy Parameter
 constraints(K3, cp.Variable()) -> scalar cvxpy Parameter
 constraints(K3, 1.0, 0.0, [[0, 0]]) -> edge (0, 0)

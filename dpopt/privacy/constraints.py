@@ -18,7 +18,6 @@ from dpopt.privacy.graph import (
     all_pairs,
     directed_pairs,
     pair_count,
-    selectors,
 )
 
 
@@ -71,7 +70,13 @@ def privacy_constraints(
         >>> round(solve(problem).objective, 6)
         0.731059
     """
-    inputs, outputs = _kernel_shape(K)
+    affine = isinstance(K, cp.Expression) and K.is_affine() and K.is_real() and K.variables()
+    if not affine or K.ndim != 2 or 0 in K.shape:
+        raise ParameterError(
+            f"K is {_checks.shown(K)}; it must be a real cvxpy Variable or affine Expression of "
+            "shape (inputs, outputs)."
+        )
+    inputs, outputs = K.shape
     if not isinstance(name, str) or not name:
         raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
     pairs = directed_pairs(graph, inputs, shape)
@@ -90,7 +95,7 @@ def privacy_constraints(
             f"at most {MOST_ROWS} are taken: use fewer outputs, or a graph with fewer edges."
         )
     # A row over the outputs for each directed pair.
-    first, second = (side @ K for side in selectors(all_pairs(pairs, inputs), inputs))
+    first, second = (K[side] for side in all_pairs(pairs, inputs).T)
     if pure:
         return [(shrink * first <= second).set_label(name)]
     excess = cp.Variable((edges, outputs), name=f"{name}:excess", nonneg=True)
@@ -100,26 +105,11 @@ def privacy_constraints(
     ]
 
 
-def _kernel_shape(kernel: object) -> tuple[int, int]:
-    allowed = "a cvxpy Variable or affine Expression of shape (inputs, outputs)"
-    if not isinstance(kernel, cp.Expression):
-        raise ParameterError(f"K is {_checks.shown(kernel)}; it must be {allowed}.")
-    if kernel.ndim != 2 or 0 in kernel.shape:
-        raise ParameterError(f"K has shape {kernel.shape}; it must be {allowed}.")
-    if not kernel.is_affine() or not kernel.variables():
-        raise ParameterError(f"K is {str(kernel)[:60]!r}; it must be {allowed}.")
-    if kernel.is_complex():
-        raise ParameterError(f"K is complex; it must be real, {allowed}.")
-    inputs, outputs = kernel.shape
-    return inputs, outputs
-
-
 def _derived(name: str, source: object, largest: float, of: Any) -> Any:  # noqa: ANN401
     """Return ``of`` applied to a number in [0, largest], or a Parameter with that value."""
     if not isinstance(source, cp.Expression):
         return of(_checks.real(name, source, 0.0, largest))
-    constant_terms = source.is_constant() and source.is_real()
-    if not constant_terms or source.size != 1 or not (source.is_affine() or source.is_dcp()):
+    if not source.is_constant() or not source.is_real() or source.size != 1:
         raise ParameterError(
             f"{name} is {str(source)[:60]!r}; it must be a number or a scalar cvxpy Parameter."
         )
@@ -131,9 +121,7 @@ def _derived(name: str, source: object, largest: float, of: Any) -> Any:  # noqa
 
     # If the parameter has a value already, check it now.
     value()
-    shown = str(source)
-    name = shown if of is float else f"exp(-{shown})"
-    derived: Any = cp.CallbackParam(value, nonneg=True, name=name)
+    derived: Any = cp.CallbackParam(value, nonneg=True, name=f"of {source}")
     # What a user must set, for messages.
     derived.derived_from = source.parameters()
     return derived

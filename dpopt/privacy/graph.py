@@ -81,14 +81,6 @@ def pair_count(pairs: IntVector | None, inputs: int) -> int:
     return inputs * (inputs - 1) if pairs is None else len(pairs)
 
 
-def selectors(pairs: IntVector, inputs: int) -> tuple[SparseMatrix, SparseMatrix]:
-    """Return the matrices that select rows x, and rows x', of a kernel: shape (pairs, inputs)."""
-    ones, row = np.ones(len(pairs)), np.arange(len(pairs))
-    shape = (len(pairs), inputs)
-    first, second = (sp.csr_array((ones, (row, side)), shape=shape) for side in pairs.T)
-    return first, second
-
-
 def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:
     """Return the adjacency matrix of the directed neighbours, shape (inputs, inputs)."""
     first, second = all_pairs(pairs, inputs).T

@@ -18,7 +18,6 @@ from dpopt.privacy.graph import (
     all_pairs,
     directed_pairs,
     pair_count,
-    selectors,
 )
 
 
@@ -134,7 +133,9 @@ class Problem(lp.Problem):
             }
             self.add_rows(name, sides, upper=0.0)
             return
-        first, second = selectors(all_pairs(pairs, inputs), inputs)
+        # Rows x, and rows x', of a kernel, for each pair.
+        every = sp.eye_array(inputs, format="csr")
+        first, second = (every[side] for side in all_pairs(pairs, inputs).T)
         # e^-epsilon K[x, y] - K[x', y], K flattened in C order: a row for each (pair, y).
         sides = {variable: sp.kron(shrink * first - second, sp.eye_array(outputs), format="csr")}
         excess, total = f"{name}:excess", f"{name}:delta"

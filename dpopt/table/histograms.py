@@ -24,16 +24,12 @@ from dpopt.prob.histograms import IntMatrix, histograms, index_of
 from dpopt.table.inputs import Edges, Inputs, Name, read_only
 
 
+@lru_cache(maxsize=64)
 def partition_count(records: int, categories: int) -> int:
     """Return the number of partitions of n into at most k parts."""
-    return _counted(records, min(categories, records))
-
-
-@lru_cache(maxsize=64)
-def _counted(records: int, largest: int) -> int:
     # By conjugation, as many as partitions into parts of size at most k: add one size at a time.
     counts = [1] + [0] * records
-    for size in range(1, largest + 1):
+    for size in range(1, min(categories, records) + 1):
         for total in range(size, records + 1):
             counts[total] += counts[total - size]
     return counts[records]
@@ -152,27 +148,19 @@ class SortedHistograms(Inputs):
         return [all_orders // math.prod(orders_within[a:b]) for a, b in pairwise(starts)]
 
     @cached_property
-    def _hashes(self) -> npt.NDArray[np.uint64]:
-        """A 64-bit hash for each count, such that every sorted histogram has a different sum.
+    def _hashed(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], IntVector]:
+        """A 64-bit hash for each count; the histograms' sums of these, ascending; their order.
 
-        They are drawn from a fixed seed, and drawn again until all sums differ. So the sum
-        identifies the histogram, and the sum after a move follows from the one before.
+        The sum identifies the histogram, and the sum after a move follows from the one before. The
+        hashes are drawn from a fixed seed, and drawn again until all sums differ.
         """
-        seed = 0
+        rng = np.random.default_rng(0)
         while True:
-            rng = np.random.default_rng(seed)
             hashes = rng.integers(0, 1 << 64, self.records + 2, dtype=np.uint64)
             sums = hashes[self.histograms].sum(axis=1, dtype=np.uint64)
-            if np.unique(sums).size == len(self.histograms):
-                return hashes
-            seed += 1
-
-    @cached_property
-    def _ordered(self) -> tuple[npt.NDArray[np.uint64], IntVector]:
-        """The sums of hashes, ascending, and the histograms in this order."""
-        sums = self._hashes[self.histograms].sum(axis=1, dtype=np.uint64)
-        order = np.argsort(sums)
-        return sums[order], order
+            order = np.argsort(sums)
+            if np.all(np.diff(sums[order])):
+                return hashes, sums[order], order
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
@@ -183,9 +171,9 @@ class SortedHistograms(Inputs):
         reverse move, to a count that is not lower, is not listed. Moves to a count lower by 1 only
         swap two categories: see `swaps`.
         """
-        table, hashes = self.histograms, self._hashes
-        ordered, order = self._ordered
-        sums = hashes[table].sum(axis=1, dtype=np.uint64)
+        table, (hashes, ordered, order) = self.histograms, self._hashed
+        sums = np.empty_like(ordered)
+        sums[order] = ordered
         # Whether a category is the last, or the first, with its count.
         last = np.ones(table.shape, dtype=bool)
         last[:, :-1] = table[:, :-1] != table[:, 1:]
@@ -248,8 +236,8 @@ class SortedHistograms(Inputs):
 
     def rows_of(self, located: IntMatrix) -> IntVector:
         """Return the sorted histogram of each query."""
-        ordered, order = self._ordered
-        return order[np.searchsorted(ordered, self._hashes[located].sum(axis=1, dtype=np.uint64))]
+        hashes, ordered, order = self._hashed
+        return order[np.searchsorted(ordered, hashes[located].sum(axis=1, dtype=np.uint64))]
 
     def variables_of(self, located: IntMatrix) -> IntMatrix:
         """Return the variable of each category, shape (queries, k)."""
@@ -280,19 +268,17 @@ class SortedHistograms(Inputs):
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring histograms in words, and a category by its count in each."""
-        one, two = (self.described(self.rows[v]) for v in (first, second))
-        counts = f"the category with {self.values[first]}, then {self.values[second]}"
-        return f"counts {one}", f"counts {two}", counts
+        one, two = (f"counts {self.described(self.rows[v])}" for v in (first, second))
+        return one, two, f"the category with {self.values[first]}, then {self.values[second]}"
 
     def event(
         self, edge: int, entries: Collection[int]
     ) -> tuple[tuple[Name, Name], tuple[Name, ...]]:
         """Return the two histograms of an edge, and the categories of some of its entries."""
-        first, second = self.edges.first, self.edges.second
-        pairs = ((int(first[entry]), int(second[entry])) for entry in sorted(entries))
-        categories = [self.words(v, w)[2] for v, w in pairs]
-        one, two = (self.described(int(row)) for row in self.edges.ends[edge])
-        return (f"counts {one}", f"counts {two}"), tuple(categories)
+        edges = self.edges
+        pairs = [(edges.first[entry], edges.second[entry]) for entry in sorted(entries)]
+        one, two = (f"counts {self.described(row)}" for row in edges.ends[edge])
+        return (one, two), tuple(self.words(v, w)[2] for v, w in pairs)
 
     def described(self, row: int) -> str:
         """Return a sorted histogram in words, such as "3, 1 and 2 of 0" with two zeros."""
