@@ -1,18 +1,15 @@
 """The shape of every mechanism: setting -> problem -> table -> repair -> verifier -> design.
 
-A `Setting` is a frozen dataclass of parameters; its `Design` is the optimum of a linear program: a
-mechanism, which is proved private and releases. Where the optimum is known in closed form, the
-closed form is another solver of the same program:
+A `Setting` is a frozen dataclass of parameters; its `Design` is the optimum of a linear program.
+Where the optimum is known in closed form, the closed form is another solver of the same program:
 
     dpopt.design(setting)                    # the closed form, or HiGHS where there is none
     dpopt.design(setting, backend="highs")   # the program as the paper displays it
     dpopt.design(setting, backend="cvxpy")   # the same through any solver of cvxpy
 
 What a solver returned is made a *table* of integers, repaired until the judge (`dpopt.verify`)
-accepts it; the table is saved and released from, and nothing else is.
-
-A class that says ``kind`` is a kind: it is what `dpopt.kinds` lists, it has the command ``dpopt
-KIND``, and `dpopt.load` reads its files. docs/adding.md says how to add one.
+accepts it; the table is saved and released from, and nothing else is. docs/adding.md says how to
+add a kind.
 """
 
 from __future__ import annotations
@@ -149,8 +146,8 @@ class Setting(ABC):
     def example_neighbours(cls) -> Sequence[tuple[Any, Any]]:
         """Return pairs of neighbouring inputs of the example, whose distributions tests compare.
 
-        Of votes of private voters (`behind`), those that differ are of voters who say either, as
-        differently as their privacy allows.
+        Of votes of private voters, those that differ are of voters who say either, as differently
+        as their privacy allows.
         """
         return ()
 
@@ -162,8 +159,7 @@ class Setting(ABC):
     def problem(self) -> Problem:
         """Return the program as the paper displays it, its rows named.
 
-        By default over private tables: rows "sums", "privacy" (and "delta"), of a worst case also
-        "losses".
+        By default over private tables: rows "sums", "privacy", "delta" and "losses".
 
         Raises:
             ParameterError: if it would be too large to write out; it says up to which size.
@@ -222,17 +218,13 @@ class Setting(ABC):
         return repair(first, self.interior(values), self.judge, self.bits)[0]
 
     def interior(self, values: Vector) -> Table:
-        """Return a table whose inequalities all hold with slack: here, half the mean, half uniform.
-
-        Args:
-            values: probabilities of one output of each variable, without the solver's small errors.
-        """
+        """Return a table whose inequalities all hold with slack; by default near the mean row."""
         return interior(self.domain, values, self.bits)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the exact proof of a table, from its integers and the setting alone.
 
-        `dpopt.load` calls it for integers out of a file that anybody could have written.
+        The integers may be out of a file that anybody could have written.
 
         Raises:
             NotPrivateError: if they are not private.
@@ -257,8 +249,7 @@ class Setting(ABC):
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
 
         Raises:
-            ParameterError: for data that are no input; it may reveal something about them, so show
-                it only to those who hold them.
+            ParameterError: for data that are no input; only who holds them may see it.
         """
         if isinstance(table, Table):
             outputs, single = table.drawn(data, source)
@@ -287,10 +278,9 @@ class Setting(ABC):
         return _table(self, table, "columns").columns()
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
-        """Draw the design on axes that its ``plot`` opened.
+        """Draw the design on axes: by default a line for each input up to symmetry.
 
-        By default a line for each input up to symmetry, with a legend where they are few; of a kind
-        with `columns` of its own, the last column of numbers against the first column.
+        Of a kind with `columns` of its own, the last column of numbers against the first column.
         """
         if type(self).columns is not Setting.columns or not isinstance(table, Table):
             _draw_columns(axes, self.columns(table), label)
@@ -337,10 +327,9 @@ class Setting(ABC):
 
     @property
     def behind(self) -> tuple[Guarantee, int] | None:
-        """Guarantee and number of the private mechanisms whose outputs are the data.
+        """Guarantee and number of the private voters whose outputs are the data; None if none are.
 
-        None where the data are people's records, as in most kinds. Where they are votes of private
-        voters, releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
+        Releases compose only if every vote was drawn afresh; see `dpopt.votes.Spending`.
         """
         return None
 
@@ -350,10 +339,9 @@ class Setting(ABC):
         return False
 
     def bound(self, table: Any, solution: Solution | None) -> float | None:  # noqa: ANN401
-        """Return a bound on the value of any other table, in the units of `value`.
+        """Return a bound on the value of any other table: that of the solver's duals.
 
-        That of the solver's duals; for a closed form the value itself, since it is the optimum.
-        None if nothing is known.
+        For a closed form it is the value itself, since that is the optimum. None if none is known.
         """
         return self.value(table) if solution is None else solution.bound
 
@@ -437,10 +425,9 @@ def _table(setting: Setting, table: Any, member: str) -> Any:  # noqa: ANN401
 
 
 def _displayed(setting: Setting, table: Any) -> tuple[str, Json] | None:  # noqa: ANN401
-    """Return kind and setting of the program that `dpopt.verify` displays, which proves the bound.
+    """Return kind and setting of the program that `dpopt.verify` displays, None if there is none.
 
-    Of a kind that it does not know, that of a table over inputs that are written out, with its
-    losses; None if it displays no such program.
+    Of a kind that it does not know, that of a table over inputs that are written out.
     """
     if setting.kind in verify.KINDS:
         return setting.kind, setting.to_dict()

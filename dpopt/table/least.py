@@ -20,7 +20,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -91,8 +90,8 @@ def _least_epsilon(table: Table, delta: float) -> Least:
         excess, edge = edges.worst(exp_epsilon, limit)
         if excess <= limit:
             break
-        exp_epsilon, entries = edges.least_exp_epsilon(edge, limit)
-        where = edges.event(edge, entries)
+        exp_epsilon = edges.least_exp_epsilon(edge, limit)
+        where = edges.event(edge, exp_epsilon)
     return least_of_ratio(exp_epsilon, *where, delta)
 
 
@@ -105,11 +104,8 @@ def _least_delta(table: Table, epsilon: float) -> Least:
     if excess == 0:
         return Least("delta", 0.0, 0.0, epsilon, _first_neighbours(table), ())
     # The same edge at the upper bound of e^epsilon gives a lower bound of the least delta.
-    under = edges.excess(edge, high)
-    up, down = low.denominator, low.numerator
-    rows = enumerate(zip(*edges.rows(edge), strict=True))
-    ends, outputs = edges.event(edge, [at for at, (p, q) in rows if up * p > down * q])
-    return Least("delta", float_down(under), float_up(excess), epsilon, ends, outputs)
+    under = float_down(edges.excess(edge, high))
+    return Least("delta", under, float_up(excess), epsilon, *edges.event(edge, low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,26 +119,18 @@ class DirectedEdges:
         """Number of directed edges."""
         return 2 * len(self.table.inputs.edges.starts) - 2
 
-    @cached_property
-    def error(self) -> float:
-        """Largest absolute rounding error of `excesses`.
-
-        A positive term is at most P(y) and has at most five roundings of that size; a negative one
-        has the positive part 0 in any case: m terms are off by less than (m + 10) 2^-51.
-        """
-        return (int(np.diff(self.table.inputs.edges.starts).max(initial=0)) + 10) * 2.0**-51
-
     def worst(self, exp_epsilon: Fraction, above: Fraction) -> tuple[Fraction, int]:
         """Return the largest excess, and its first edge; 0 and some edge if none is ``above``.
 
-        Floats show that most edges do not have it, with an allowance for rounding; integers decide
-        the others.
+        Floats show that most edges do not have it; integers decide the others. A positive term of a
+        sum is at most P(y) and has at most five roundings of that size; a negative one has the
+        positive part 0 in any case: m terms are off by less than (m + 10) 2^-51.
         """
         contenders = np.ones(self.count, dtype=bool)
         if exp_epsilon < _LARGEST_FLOAT:
+            error = (int(np.diff(self.table.inputs.edges.starts).max(initial=0)) + 10) * 2.0**-51
             floats = self.excesses(float(exp_epsilon))
-            least = max(floats.max(initial=0.0) - 2 * self.error, float(above) - self.error)
-            contenders = floats >= least
+            contenders = floats >= max(floats.max(initial=0.0) - 2 * error, float(above) - error)
         edges = np.flatnonzero(contenders).tolist()
         excess, edge = max(
             ((self.excess(e, exp_epsilon), -e) for e in edges), default=(Fraction(0), 0)
@@ -181,31 +169,27 @@ class DirectedEdges:
         total = sum(max(0, up * p - down * q) for p, q in zip(*self.rows(edge), strict=True))
         return Fraction(total, up * self.table.total)
 
-    def least_exp_epsilon(self, edge: int, delta: Fraction) -> tuple[Fraction | None, list[int]]:
-        """Return the largest (P(S) - delta) / Q(S), None if infinite, and the entries of S."""
-        p, q = self.rows(edge)
-        # Entries by descending P / Q: the best S is among their initial segments.
-        entries = [entry for entry in range(len(p)) if p[entry]]
-        entries.sort(key=lambda entry: (q[entry] > 0, Fraction(q[entry], p[entry])))
-        best, size, above, below = Fraction(1), 0, 0, 0
-        for count, entry in enumerate(entries, 1):
-            above, below = above + p[entry], below + q[entry]
-            gain = above - delta * self.table.total
-            if gain <= 0:
-                continue
-            if below == 0:
-                return None, entries[:count]
-            if gain / below > best:
-                best, size = gain / below, count
-        return best, entries[:size]
+    def least_exp_epsilon(self, edge: int, delta: Fraction) -> Fraction | None:
+        """Return the largest (P(S) - delta) / Q(S), at least 1; None if it is infinite."""
+        best, limit = Fraction(1), delta * self.table.total
+        for below, above in verify.curve_of(self.rows(edge)):
+            if above > limit:
+                if below == 0:
+                    return None
+                best = max(best, (above - limit) / below)
+        return best
 
     def event(
-        self, edge: int, entries: list[int]
+        self, edge: int, exp_epsilon: Fraction | None
     ) -> tuple[tuple[int | str, int | str], tuple[int | str, ...]]:
-        """Return the two inputs of a directed edge, and the outputs of some of its entries."""
+        """Return the two inputs of a directed edge, and the outputs with P > e^epsilon Q there."""
+        # Beyond all ratios of weights, so that Q is 0.
+        growth = Fraction(self.table.total + 1) if exp_epsilon is None else exp_epsilon
+        up, down = growth.denominator, growth.numerator
         begin = int(self.table.inputs.edges.starts[edge // 2])
-        ends, outputs = self.table.inputs.event(edge // 2, [begin + entry for entry in entries])
-        one, other = ends
+        rows = enumerate(zip(*self.rows(edge), strict=True), begin)
+        entries = [entry for entry, (p, q) in rows if up * p > down * q]
+        (one, other), outputs = self.table.inputs.event(edge // 2, entries)
         return ((other, one) if edge % 2 else (one, other)), outputs
 
 

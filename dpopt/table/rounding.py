@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpopt import verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._types import Vector
 from dpopt.privacy.exact import Certificate
@@ -115,11 +116,9 @@ def rounded(
     # For each row: value and number of outputs of each label, and the label of largest mass.
     rows = list[tuple[dict[int, int], dict[int, int], int]]()
     for start, end in pairwise(inputs.starts.tolist()):
-        ratios = [value.as_integer_ratio() for value in listed[start:end]]
-        common = math.lcm(*{below for _, below in ratios})
         wholes, outputs = dict[int, int](), dict[int, int]()
-        for v, (above, below) in enumerate(ratios, start):
-            wholes[labels[v]] = above * (common // below)
+        for v, whole in enumerate(verify.scaled(listed[start:end])[0], start):
+            wholes[labels[v]] = whole
             outputs[labels[v]] = outputs.get(labels[v], 0) + counts[v]
         largest = max(outputs, key=lambda label: wholes[label] * outputs[label])
         rows.append((wholes, outputs, largest))

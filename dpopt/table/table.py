@@ -130,15 +130,9 @@ class Table:
 
     def means(self, costs: npt.ArrayLike) -> list[Fraction]:
         """Return sum_y cost_xy Pr[y | x] for each orbit of inputs, exactly; costs by variable."""
-        listed = np.asarray(costs, dtype=np.float64).tolist()
+        wholes, common = verify.scaled(np.asarray(costs, dtype=np.float64).tolist())
         counts = self.inputs.counts.tolist()
-        ratios = [cost.as_integer_ratio() for cost in listed]
-        # Denominators of floats are powers of 2: the largest is a common multiple.
-        common = max((below for _, below in ratios), default=1)
-        terms = [
-            above * (common // below) * count * weight
-            for (above, below), count, weight in zip(ratios, counts, self.weights, strict=True)
-        ]
+        terms = [c * n * w for c, n, w in zip(wholes, counts, self.weights, strict=True)]
         scale = common * self.total
         return [Fraction(sum(terms[a:b]), scale) for a, b in pairwise(self.inputs.starts.tolist())]
 
@@ -244,37 +238,35 @@ def _certified(table: Table, guarantee: Guarantee) -> Certificate:
             columns = inputs.neighbours.T.tolist()
             verdict = verify.decide_ratios(weights, table.total, columns, exp_epsilon)
     except verify.Refused as refusal:
-        raise _refused(table, guarantee, refusal) from None
+        missed, (where, ends, output) = (
+            Fraction(refusal.missed),
+            _where(table, guarantee, refusal.at),
+        )
+        raise NotPrivateError(
+            f"the table breaks {in_short(guarantee)} at {where}, by {roughly(missed)}.",
+            inputs=ends,
+            output=output,
+            excess=float(missed) or math.ulp(0.0),
+        ) from None
     return Certificate(
         claim=inputs.claim(),
         guarantee=guarantee,
         constraints=verdict.rows,
         slack=Fraction(verdict.slack),
-        tightest=_where(table, verdict.at, sets=guarantee.delta > 0)[0],
-    )
-
-
-def _refused(table: Table, guarantee: Guarantee, refusal: verify.Refused) -> NotPrivateError:
-    missed = Fraction(refusal.missed)
-    where, ends, output = _where(table, refusal.at, sets=guarantee.delta > 0)
-    return NotPrivateError(
-        f"the table breaks {in_short(guarantee)} at {where}, by {roughly(missed)}.",
-        inputs=ends,
-        output=output,
-        excess=float(missed) or math.ulp(0.0),
+        tightest=_where(table, guarantee, verdict.at)[0],
     )
 
 
 def _where(
-    table: Table, at: tuple[int, int] | None, *, sets: bool
+    table: Table, guarantee: Guarantee, at: tuple[int, int] | None
 ) -> tuple[str, tuple[str, str], str | None]:
     """Return an inequality of the verifier in words, its two inputs, and its output."""
     if at is None:
         return "no neighbours", ("", ""), None
-    if not sets:
+    if guarantee.delta == 0:
         one, other, output = map(str, table.inputs.words(*at))
         return f"inputs {one} and {other}, output {output}", (one, other), output
     edge, turned = at
-    one, other = map(str, table.inputs.event(edge, ())[0])
-    ends = (other, one) if turned else (one, other)
-    return f"inputs {ends[0]} and {ends[1]}, all outputs that favour the first", ends, None
+    ends = table.inputs.event(edge, ())[0]
+    one, other = map(str, reversed(ends) if turned else ends)
+    return f"inputs {one} and {other}, all outputs that favour the first", (one, other), None
