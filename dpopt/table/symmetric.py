@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from dpopt.table.inputs import LARGEST_WRITTEN, Edges, Inputs, Name, edges_claim
 Permutation = npt.NDArray[np.int64]
 Generator = tuple[Permutation, Permutation]
 """(sigma, tau): input x goes to sigma[x], output y to tau[y]."""
+
+# Said of what was decided.
+_SYMMETRIC = "; one of each orbit under its symmetries was decided"
 
 
 def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
@@ -207,8 +211,7 @@ class Graph(Inputs):
     def claim(self) -> str:
         """Return the sentence for a certificate: between which inputs the table is private."""
         said = edges_claim(self.inputs, self.pairs)
-        symmetric = "; one of each orbit under its symmetries was decided"
-        return said + symmetric if self.generators else said
+        return said + _SYMMETRIC if self.generators else said
 
     def words(self, first: int, second: int) -> tuple[Name, Name, Name]:
         """Return two neighbouring inputs and an output as numbers, from their variables."""
@@ -240,10 +243,8 @@ class Words(Inputs):
             raise ParameterError(
                 f"shape is {self.shape}; each position must have at least 2 symbols."
             )
-        possible = set(self._distances[1:])
-        if self.differences is not None and not (
-            self.differences and possible.issuperset(self.differences)
-        ):
+        possible, asked = set(self._distances[1:]), self.differences
+        if asked is not None and not (asked and possible.issuperset(asked)):
             raise ParameterError(
                 "differences must be numbers of positions that differ, by their number of symbols, "
                 "not all 0."
@@ -267,9 +268,8 @@ class Words(Inputs):
     @cached_property
     def _neighbour_variables(self) -> list[int]:
         """The variables of neighbouring words."""
-        if self.differences is None:
-            return list(range(1, self.size))
-        return [int(np.ravel_multi_index(apart, self._grid)) for apart in self.differences]
+        asked = self._distances[1:] if self.differences is None else self.differences
+        return [self._distances.index(apart) for apart in asked]
 
     @cached_property
     def _positions(self) -> dict[int, list[int]]:
@@ -278,23 +278,19 @@ class Words(Inputs):
         return {q: [i for i, size in enumerate(self.shape) if size == q] for q in sizes}
 
     @cached_property
-    def _grid(self) -> tuple[int, ...]:
-        """Number of possible counts 0, 1, ... of differing positions, by number of symbols."""
-        return tuple(len(positions) + 1 for positions in self._positions.values())
-
-    @cached_property
-    def _distances(self) -> tuple[tuple[int, ...], ...]:
+    def _distances(self) -> list[tuple[int, ...]]:
         """In how many positions the words of a variable differ, by number of symbols."""
-        return tuple(tuple(map(int, k)) for k in np.ndindex(self._grid))
+        return list(product(*(range(len(at) + 1) for at in self._positions.values())))
 
     @cached_property
     def representatives(self) -> IntVector:
         """The word 0 and one with symbol 1 at the first positions of each size, by variable."""
-        place_values, ends = _place_values(self.shape), np.zeros(1, dtype=np.int64)
-        for positions in self._positions.values():
-            added = np.append(0, np.cumsum(place_values[positions]))
-            ends = np.add.outer(ends, added).ravel()
-        return np.stack([np.zeros_like(ends), ends], axis=1)
+        place_values, positions = _place_values(self.shape), self._positions.values()
+        ends = [
+            sum(place_values[at[:k]].sum() for at, k in zip(positions, apart, strict=True))
+            for apart in self._distances
+        ]
+        return np.stack([np.zeros(len(ends), dtype=np.int64), np.array(ends)], axis=1)
 
     @cached_property
     def rows(self) -> IntVector:
@@ -304,12 +300,15 @@ class Words(Inputs):
     @cached_property
     def counts(self) -> IntVector:
         """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
-        counts = np.ones(1, dtype=np.int64)
-        for symbols, positions in self._positions.items():
-            d = len(positions)
-            of_size = [math.comb(d, k) * (symbols - 1) ** k for k in range(d + 1)]
-            counts = np.kron(counts, of_size)
-        return read_only(counts)
+        sizes = [(q, len(at)) for q, at in self._positions.items()]
+        return read_only(
+            [
+                math.prod(
+                    math.comb(d, k) * (q - 1) ** k for (q, d), k in zip(sizes, apart, strict=True)
+                )
+                for apart in self._distances
+            ]
+        )
 
     @property
     def row_sizes(self) -> list[int]:
@@ -318,11 +317,7 @@ class Words(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge for each of `differences`, its outputs y counted position by position.
-
-        Where x and x' agree, y agrees with both or differs from both. Where they differ, y agrees
-        with x, with x', or with neither.
-        """
+        """One edge for each of `differences`, its outputs y counted by kind of position."""
         apart = self._neighbour_variables
         changes = [self._changes(self._distances[variable]) for variable in apart]
         first, second = np.concatenate([np.argwhere(counts) for counts in changes]).T
@@ -333,18 +328,14 @@ class Words(Inputs):
     def _changes(self, apart: tuple[int, ...]) -> IntVector:
         """Return the number of y by variables (x, y), (x', y), for x and x' so far apart."""
         counts = np.ones((1, 1), dtype=np.int64)
-        for (symbols, positions), differ in zip(self._positions.items(), apart, strict=True):
-            # Axes: differences of partial words y from x, and from x', at this kind of position.
-            of_kind = np.ones((1, 1), dtype=np.int64)
-            for position in range(len(positions)):
-                # How many symbols of y add 0 or 1 to the difference from x, and from x'.
-                step = (
-                    [[0, 1], [1, symbols - 2]] if position < differ else [[1, 0], [0, symbols - 1]]
-                )
-                longer = np.zeros(np.add(of_kind.shape, 1), dtype=np.int64)
-                for i, j in np.ndindex(2, 2):
-                    longer[i : i + position + 1, j : j + position + 1] += step[i][j] * of_kind
-                of_kind = longer
+        for (q, positions), t in zip(self._positions.items(), apart, strict=True):
+            d = len(positions)
+            # Axes: differences of y from x, and from x'. Where these agree, y differs from both at
+            # a positions; of the t others it agrees with x at b, and with x' at c.
+            of_kind = np.zeros((d + 1, d + 1), dtype=np.int64)
+            for a, b, c in product(range(d - t + 1), range(t + 1), range(t + 1)):
+                both = math.comb(d - t, a) * (q - 1) ** a * (q - 2) ** max(t - b - c, 0)
+                of_kind[a + t - b, a + t - c] += both * math.comb(t, b) * math.comb(t - b, c)
             counts = np.kron(counts, of_kind)
         return counts
 
@@ -362,12 +353,12 @@ class Words(Inputs):
 
     def _variable(self, x: IntVector, y: IntVector) -> IntVector:
         """Return the variable of pairs of words, which broadcast to one shape."""
-        weights = _place_values(self._grid)
-        kind_of = {symbols: kind for kind, symbols in enumerate(self._positions)}
+        weights = _place_values(tuple(len(at) + 1 for at in self._positions.values()))
+        weight_of = dict(zip(self._positions, weights, strict=True))
         variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
         for symbols in reversed(self.shape):
             (x, one), (y, other) = np.divmod(x, symbols), np.divmod(y, symbols)
-            variables += (one != other) * weights[kind_of[symbols]]
+            variables += (one != other) * weight_of[symbols]
         return variables
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
@@ -393,14 +384,11 @@ class Words(Inputs):
 
     def claim(self) -> str:
         """Return the sentence for a certificate: between which words the table is private."""
-        if self.differences is None:
-            said = edges_claim(self.inputs, None)
-            return f"{said}; one of each orbit under its symmetries was decided"
-        edges = self.inputs * int(self.counts[self._neighbour_variables].sum())
-        return (
-            f"the kernel is private along {edges} directed edges of {self.inputs} inputs; one of "
-            "each orbit under its symmetries was decided"
-        )
+        said = edges_claim(self.inputs, None)
+        if self.differences is not None:
+            edges = self.inputs * int(self.counts[self._neighbour_variables].sum())
+            said = f"the kernel is private along {edges} directed edges of {self.inputs} inputs"
+        return said + _SYMMETRIC
 
 
 def _place_values(sizes: tuple[int, ...]) -> IntVector:
