@@ -38,7 +38,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import Matrix, Vector, brief
 from dpopt.privacy.composed import optimal_composition
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair
 from dpopt.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:

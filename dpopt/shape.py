@@ -66,8 +66,7 @@ from dpopt.table.table import BITS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpopt.privacy.dominating import DominatingPair
-    from dpopt.privacy.least import Least
+    from dpopt.privacy.cost import DominatingPair, Least
     from dpopt.verify import Name
 
 __all__ = ["Design", "Setting", "design", "kinds", "load", "made"]

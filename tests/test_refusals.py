@@ -292,7 +292,7 @@ constraints(K3, cp.Parameter(2)) -> scalar cvxpy Parameter
 constraints(K3, cp.Variable()) -> scalar cvxpy Parameter
 constraints(K3, 1.0, 0.0, [[0, 0]]) -> edge (0, 0)
 constraints(K3, shape=(3,)) -> shape is
-constraints(cp.Variable((200, 200)), 1.0, 0.1) -> 7960000 privacy rows
+constraints(cp.Variable((200, 200)), 1.0, 0.1) -> 7,960,000 privacy rows
 """,
     "integers and their inputs": """
 Table(Graph(1, 2), (0, 0), 0) -> total must

@@ -1,14 +1,14 @@
 """The privacy loss distribution of certified mechanisms, for Google's dp-accounting.
 
 Needs dp-accounting: ``pip install 'dpopt[interop]'``. What stands behind it is in
-`dpopt.privacy.dominating`.
+`dpopt.privacy.cost`.
 """
 
 from __future__ import annotations
 
 from dpopt._errors import ParameterError
 from dpopt.composition import loss_distribution
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair
 from dpopt.shape import Design
 
 try:

@@ -19,8 +19,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import Json
 from dpopt.majority.judge import sides_of
 from dpopt.majority.voters import Voters, reduced_size
-from dpopt.privacy.dominating import DominatingPair, Point
-from dpopt.privacy.least import Least, least_of_ratio
+from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio
 from dpopt.table import Table
 
 # Multisets enumerated in Python's integers, which takes about a minute; the bits of these integers

@@ -54,11 +54,10 @@ from dpopt.majority.voters import (
     table_of,
 )
 from dpopt.privacy import Problem
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair, Least
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
-from dpopt.privacy.least import Least
 from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair

@@ -29,10 +29,9 @@ from dpopt.multiclass.corners import require_walked, voters_in_words
 from dpopt.multiclass.oracle import Pricing
 from dpopt.multiclass.rules import LARGEST, strongest, vote_ratio_below
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.dominating import DominatingPair, Point
+from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio, require_pure
 from dpopt.privacy.exponential import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, Table, constant, repair, rounded
 from dpopt.table.least import as_floats, undominated
 

@@ -30,9 +30,8 @@ from dpopt.noise.many import CANDIDATES, candidates, certified_delta
 from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Program, optimum
 from dpopt.noise.table import NoiseTable, added, decided, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair, Least
 from dpopt.privacy.exponential import least_float
-from dpopt.privacy.least import Least
 from dpopt.privacy.release import Source
 from dpopt.shape import Design, Setting, made
 

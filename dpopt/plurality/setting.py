@@ -31,7 +31,7 @@ from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_upper
 from dpopt.privacy.release import Source
-from dpopt.table import Losses, Table, add_lazy_table
+from dpopt.table import Losses, Table, add_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
 
@@ -220,7 +220,7 @@ class Plurality(ClassSetting):
         self.require_program()
         inputs, losses = self.domain, self.losses
         problem = Problem("private plurality")
-        add_lazy_table(problem, inputs, self.epsilon, Rungs(inputs).pairs, "ladder")
+        add_table(problem, inputs, self.guarantee, ("ladder", *Rungs(inputs).pairs))
         unit = losses.add(problem, inputs, self.guarantee)
         uniform: dict[str, Any] = {"kernel": inputs.counts / self.classes}
         if self.objective == "worst-case":

@@ -14,10 +14,10 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt.privacy.graph import (
     LARGEST_EPSILON,
-    MOST_ROWS,
     all_pairs,
     directed_pairs,
     pair_count,
+    require_rows,
 )
 
 
@@ -89,11 +89,7 @@ def privacy_constraints(
         lifted = np.ones((inputs, 1)) @ cp.Variable((1, outputs), name=f"{name}:ceiling")
         return [(shrink * lifted <= K).set_label(name), (lifted >= K).set_label(f"{name}:ceiling")]
     edges = pair_count(pairs, inputs)
-    if edges * outputs > MOST_ROWS:
-        raise ParameterError(
-            f"graph has {edges} pairs of neighbours, which takes {edges * outputs} privacy rows; "
-            f"at most {MOST_ROWS} are taken: use fewer outputs, or a graph with fewer edges."
-        )
+    require_rows(edges * outputs)
     # A row over the outputs for each directed pair.
     first, second = (K[side] for side in all_pairs(pairs, inputs).T)
     if pure:

@@ -23,9 +23,6 @@ SHAPED = ("grid", "hamming")
 LARGEST_EPSILON = 600.0
 """In nats: up to here e^epsilon and its inverse are finite, nonzero floats."""
 
-MOST_ROWS = 2_000_000
-"""Privacy rows of the largest program; the solver's time fixes it."""
-
 
 def directed_pairs(
     graph: str | npt.ArrayLike, inputs: int, shape: Sequence[int] | None = None
@@ -79,6 +76,16 @@ def all_pairs(pairs: IntVector | None, inputs: int) -> IntVector:
 def pair_count(pairs: IntVector | None, inputs: int) -> int:
     """Return the number of directed neighbours."""
     return inputs * (inputs - 1) if pairs is None else len(pairs)
+
+
+def require_rows(count: int) -> None:
+    """Refuse a program of too many privacy rows."""
+    # The solver's time fixes it.
+    if count > 2_000_000:
+        raise ParameterError(
+            f"the program has at least {count:,} privacy rows; at most 2,000,000 are taken: use "
+            "fewer outputs, a graph with fewer edges, or a symmetry."
+        )
 
 
 def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:

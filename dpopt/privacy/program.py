@@ -14,10 +14,10 @@ from dpopt._errors import ParameterError
 from dpopt._types import Vector
 from dpopt.privacy.graph import (
     LARGEST_EPSILON,
-    MOST_ROWS,
     all_pairs,
     directed_pairs,
     pair_count,
+    require_rows,
 )
 
 
@@ -112,12 +112,7 @@ class Problem(lp.Problem):
         epsilon = _checks.real(f"epsilon of {name!r}", epsilon, 0.0, LARGEST_EPSILON)
         # Ceilings take 2 rows for each entry of the kernel, pairs of neighbours inputs - 1.
         ceilings, edges = pairs is None and delta == 0.0 and inputs > 3, pair_count(pairs, inputs)
-        count = outputs * (2 * inputs if ceilings else edges)
-        if count > MOST_ROWS:
-            raise ParameterError(
-                f"private rows {name!r} would be {count:,}; at most {MOST_ROWS:,} are taken: use "
-                "fewer outputs, or a graph with fewer edges."
-            )
+        require_rows(outputs * (2 * inputs if ceilings else edges))
         shrink, size = math.exp(-epsilon), inputs * outputs
         if ceilings:
             ceiling = f"{name}:ceiling"

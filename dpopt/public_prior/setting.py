@@ -19,8 +19,8 @@ from dpopt._numbers import roughly
 from dpopt._types import Json, Matrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
+from dpopt.privacy.cost import Least
 from dpopt.privacy.graph import LARGEST_EPSILON
-from dpopt.privacy.least import Least
 from dpopt.prob import total_variation
 from dpopt.public_prior.layers import LayeredTable
 from dpopt.public_prior.prior import (
@@ -41,7 +41,7 @@ from dpopt.table import Graph, Table, constant
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpopt.privacy.dominating import DominatingPair
+    from dpopt.privacy.cost import DominatingPair
     from dpopt.privacy.release import Source
 
 

@@ -19,7 +19,7 @@ from dpopt._numbers import digits, exact_text, whole
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.privacy.cost import Least, least_of_ratio, require_pure
 from dpopt.roo.setting import CategorySetting
 from dpopt.table import SortedHistograms
 

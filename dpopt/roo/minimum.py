@@ -21,8 +21,7 @@ from dpopt._numbers import exact_text, whole
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
-from dpopt.privacy.dominating import DominatingPair, Point
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
+from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio, require_pure
 from dpopt.roo.rules import (
     RULES,
     RooAudit,

@@ -4,7 +4,6 @@ from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Inputs
 from dpopt.table.program import (
     Losses,
-    add_lazy_table,
     add_table,
     over_masses,
     probabilities_of,
@@ -21,7 +20,6 @@ __all__ = [
     "SortedHistograms",
     "Table",
     "Words",
-    "add_lazy_table",
     "add_table",
     "certify_table",
     "constant",

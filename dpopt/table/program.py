@@ -30,26 +30,40 @@ from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, SparseMatrix, Vector, frozen
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Problem
-from dpopt.privacy.graph import MOST_ROWS
+from dpopt.privacy.graph import require_rows
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table.inputs import Inputs
 from dpopt.table.table import Table
 
 
-def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
+def add_table(
+    problem: Problem,
+    inputs: Inputs,
+    guarantee: Guarantee,
+    written: tuple[str, IntVector, IntVector] | None = None,
+) -> None:
     """Add the variables and the rows of a private table; see `over_masses` for further rows.
 
+    Args:
+        problem: without a table.
+        inputs: of the table.
+        guarantee: of the table.
+        written: a name, and variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are
+            written out under it; all others are lazy. For delta = 0 and pairs of neighbours; if
+            None, all rows are written out.
+
     Raises:
-        ParameterError: for more than 2,000,000 rows of privacy.
+        ParameterError: for more than 2,000,000 rows of privacy that are written out.
     """
-    # Check sizes before allocating arrays.
-    _require_rows(inputs.size)
+    if written is None:
+        # Check sizes before allocating arrays.
+        require_rows(inputs.size)
+        require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else inputs.neighbours.size)
     counts = np.asarray(inputs.counts, dtype=np.float64)
     groups, shrink = inputs.neighbours, math.exp(-guarantee.epsilon)
-    _require_rows(2 * len(inputs.edges.first) if guarantee.delta > 0 else groups.size)
     # Ceilings serve two inputs as well: rows between the two small probabilities of a rare output
     # would be far below a solver's tolerance.
-    group = _group_of(inputs) if guarantee.delta == 0 else None
+    group = _group_of(inputs) if guarantee.delta == 0 and written is None else None
     if group is None and guarantee.delta == 0 and groups.shape[1] > 2:
         raise ParameterError("groups of more than two neighbours must hold each variable once.")
     if group is not None:
@@ -66,11 +80,17 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
     problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
     if guarantee.delta == 0:
-        if groups.size:
-            first, second = np.concatenate([groups, groups[:, ::-1]]).T
-            problem.add_rows(
-                "privacy", {"kernel": _ratios(first, second, counts, shrink)[0]}, upper=0.0
-            )
+        if not groups.size:
+            return
+        first, second = np.concatenate([groups, groups[:, ::-1]]).T
+        ratios = _ratios(first, second, counts, shrink)[0]
+        if written is not None:
+            name, v, u = written
+            is_written = np.isin(first * inputs.size + second, v * inputs.size + u)
+            problem.add_rows(name, {"kernel": ratios[is_written]}, upper=0.0)
+            _add_lazily(problem, ratios[~is_written])
+        else:
+            problem.add_rows("privacy", {"kernel": ratios}, upper=0.0)
         return
     edges = inputs.edges
     if not edges.first.size:
@@ -90,40 +110,15 @@ def add_table(problem: Problem, inputs: Inputs, guarantee: Guarantee) -> None:
     problem.add_rows("delta", {"excess_mass": totals}, upper=guarantee.delta)
 
 
-def add_lazy_table(
-    problem: Problem,
-    inputs: Inputs,
-    epsilon: float,
-    written: tuple[IntVector, IntVector],
-    name: str,
-) -> None:
-    """Add a private table with delta = 0 whose privacy rows are mostly lazy.
-
-    Args:
-        problem: without a table.
-        inputs: with pairs as groups of neighbours.
-        epsilon: above 0, in nats.
-        written: variables v and u of neighbours whose rows e^-epsilon K_v <= K_u are written out;
-            all others are the lazy rows "privacy", added by a separation oracle when violated.
-        name: of the rows that are written out.
-    """
-    counts, pairs = np.asarray(inputs.counts, dtype=np.float64), inputs.neighbours
-    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
-    is_written = np.isin(first * inputs.size + second, written[0] * inputs.size + written[1])
-    rows = _ratios(first, second, counts, math.exp(-epsilon))[0]
-    others = rows[~is_written]
+def _add_lazily(problem: Problem, rows: SparseMatrix) -> None:
+    """Add rows "privacy" that a separation oracle adds where they are violated."""
 
     def separate(masses: Vector) -> Separation:
-        excess = others @ masses
+        excess = rows @ masses
         # Violation above which the separation oracle returns a row.
-        violated = others[np.flatnonzero(excess > 1e-10)]
-        return Separation(
-            make_rows(violated, upper=0.0), float(excess.max(initial=0.0)), excess.size
-        )
+        violated = make_rows(rows[np.flatnonzero(excess > 1e-10)], upper=0.0)
+        return Separation(violated, float(excess.max(initial=0.0)), excess.size)
 
-    problem.add_variables("kernel", inputs.size, lower=0.0, upper=1.0)
-    problem.add_rows("sums", {"kernel": inputs.sums.sign()}, lower=1.0, upper=1.0)
-    problem.add_rows(name, {"kernel": rows[is_written]}, upper=0.0)
     problem.add_family("privacy", separate, over="kernel")
 
 
@@ -178,14 +173,6 @@ def _ratios(
     entries = np.concatenate([above / unit, -below / unit])
     where = (np.tile(row, 2), np.concatenate([first, second]))
     return sp.csr_array((entries, where), shape=(first.size, counts.size)), unit
-
-
-def _require_rows(count: int) -> None:
-    if count > MOST_ROWS:
-        raise ParameterError(
-            f"the program has at least {count:,} privacy rows; at most {MOST_ROWS:,} are taken: "
-            "use fewer outputs, a graph with fewer edges, or a symmetry."
-        )
 
 
 @dataclass(frozen=True, eq=False)

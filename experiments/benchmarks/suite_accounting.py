@@ -13,7 +13,7 @@ from typing import Any
 
 from dpopt import Majority, Plurality, majority
 from dpopt.composition import adaptive_epsilon
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair
 from dpopt.shape import Design
 from dpopt.votes import Spending
 from experiments.benchmarks.spec import Answer, Contender, benchmark, same

@@ -22,7 +22,7 @@ from dpopt.privacy import (
     exp_upper,
     simple_composition,
 )
-from dpopt.privacy.dominating import DominatingPair
+from dpopt.privacy.cost import DominatingPair
 from dpopt.privacy.exponential import least_float, log_near, log_upper, sqrt_upper
 from tests.table.rows import certify
 

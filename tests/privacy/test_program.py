@@ -131,6 +131,6 @@ def test_ceilings_follow_the_bounds() -> None:
 def test_more_rows_than_are_taken() -> None:
     problem = Problem()
     problem.add_variables("K", (300, 40), lower=0.0, upper=1.0)
-    with pytest.raises(ParameterError, match="'private' would be 3,588,000; at most 2,000,000"):
+    with pytest.raises(ParameterError, match="at least 3,588,000 privacy rows; at most 2,000,000"):
         problem.add_private("private", "K", epsilon=1.0, delta=0.1)
     assert list(problem.variables) == ["K"]

@@ -27,7 +27,6 @@ from dpopt.table import (
     SortedHistograms,
     Table,
     Words,
-    add_lazy_table,
     add_table,
     certify_table,
     constant,
@@ -174,7 +173,7 @@ def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) 
         problem = Problem()
         if lazy:
             pairs = inputs.neighbours[list(written)]
-            add_lazy_table(problem, inputs, 0.7, (pairs[:, 0], pairs[:, 1]), "first")
+            add_table(problem, inputs, guarantee, ("first", *pairs.T))
         else:
             add_table(problem, inputs, guarantee)
         losses.add(problem, inputs, guarantee)
