@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28
 """Bytes of the largest file that is read or saved: 256 MiB."""
 
-TABLES = (".csv", ".tsv", ".npy")
+TABLES = (".csv", ".tsv")
 """Endings of files that hold a table."""
 
 # Said of a file that is too large; digits of the longest integer in one.
@@ -206,39 +206,18 @@ def read_rows(path: Path) -> list[list[int | float]]:
     return rows
 
 
-def read_table(path: Path) -> Any:  # noqa: ANN401
-    """Read a table of numbers: a .csv, .tsv or .npy file.
+def read_table(path: Path) -> dict[str, list[Any]]:
+    """Read a table of numbers: a .csv or .tsv file.
 
     Returns:
-        An array, or of a text a list for each column by name: of numbers, or of words. A first line
-        of a text holds names unless it holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may
-        be either, is refused. A first column without a name comes back as "input".
+        A list for each column by name: of numbers, or of words. A first line holds names unless it
+        holds numbers other than 0, 1, 2, ...; 0, 1 alone, which may be either, is refused. A first
+        column without a name comes back as "input".
     """
     ending = path.suffix.lower()
-    if ending in (".csv", ".tsv"):
-        return _text_table(path, "\t" if ending == ".tsv" else ",")
     if ending not in TABLES:
         raise _refusal(path, f"a table is a file that ends in {', '.join(TABLES)}")
-    import numpy as np
-
-    check_target(path)
-    array: Any = None
-    try:
-        large = path.stat().st_size > LARGEST_FILE
-        # Mapped, a header that promises more numbers than there are takes no memory.
-        array = None if large else np.lib.format.open_memmap(path, "r")
-    except OSError as error:
-        raise _refusal(path, _reason(error)) from None
-    except (ValueError, EOFError, MemoryError, OverflowError, RuntimeError):
-        large = False
-    if array is None or array.dtype.kind not in "biuf":
-        none = "it holds no array of numbers, or it was cut off"
-        raise _refusal(path, _TOO_LARGE if large else none)
-    return np.array(array)
-
-
-def _text_table(path: Path, separator: str) -> dict[str, list[Any]]:
-    """Return the columns of a text; their names are 0, 1, ... unless its first line has others."""
+    separator = "\t" if ending == ".tsv" else ","
     try:
         text = read_text(path).removeprefix("\ufeff").splitlines()
         read = csv.reader(text, delimiter=separator, strict=True)

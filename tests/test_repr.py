@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from html import escape
-from typing import Any
-
-import pytest
-
 import dpopt
-from dpopt import ParameterError, certify
+from dpopt import ParameterError
 from dpopt._page import result_page
-
-TABLE = [[0.8, 0.2], [0.3, 0.7]]
-
-
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (lambda: certify(TABLE), ("1.25276", "inputs 1 and 0")),
-        (lambda: certify(TABLE, epsilon=1.5).certificate, ("inequalities",)),
-    ],
-)
-def test_a_notebook_is_shown_statement_and_facts(
-    made: Callable[[], Any], words: tuple[str, ...]
-) -> None:
-    page = made()._repr_html_()
-    assert "<svg" not in page
-    assert "border-left" in page
-    for word in words:
-        assert escape(word) in page, page[-800:]
 
 
 def test_only_what_is_proved_is_called_a_guarantee() -> None:

@@ -35,7 +35,7 @@ def certify(
     """Certify a saved mechanism again; or a table: make it private and prove it.
 
     FILE is a mechanism that was saved, proved again from its integers; or a table of probabilities,
-    .csv, .tsv or .npy, with a row for each input or the columns input, output and probability. With
+    .csv or .tsv, with a row for each input or the columns input, output and probability. With
     --epsilon the table is moved to a private one next to it, which is proved; without, the least
     epsilon of the table is printed. Exit code 4 if it is not private.
 

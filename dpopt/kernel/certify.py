@@ -122,7 +122,7 @@ def certify(
     Args:
         kernel: shape (inputs, outputs). A nested list, an array of any library, a pandas or polars
             frame (a row for each input; or the columns input, output and probability), a file of
-            one (.csv, .tsv, .npy), a solved variable or expression of cvxpy or
+            one (.csv, .tsv), a solved variable or expression of cvxpy or
             linopy. To ask for the least epsilon or delta, also a design or its table: its integers
             and its own neighbours are used.
         epsilon: in [0, 600], in nats; None asks for the least one.

@@ -29,7 +29,6 @@ from typing import Literal
 from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
-from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_lower, log_enclosed, log_near, log_upper
 from dpopt.verify import Point
@@ -73,15 +72,6 @@ class Least:
     @property
     def _condition(self) -> str:
         return "delta" if self.parameter == "epsilon" else "epsilon"
-
-    def _repr_html_(self) -> str:
-        """Return the result and its fields as HTML, for notebooks."""
-        x, other = self.inputs
-        statement = (
-            f"Private for {self.parameter} = {self.upper!r} at {self._condition} = {self.given:g}, "
-            f"and for none below {self.lower!r}: inputs {x} and {other} need it."
-        )
-        return result_page(type(self).__name__, statement, None, self.to_dict())
 
     def to_dict(self) -> Json:
         """Return the fields as plain values; an infinite epsilon becomes None."""

@@ -15,7 +15,6 @@ import numpy as np
 from dpopt import _checks
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import exact_text, roughly
-from dpopt._page import result_page
 from dpopt._types import Json, brief
 from dpopt.privacy.exponential import exp_upper
 from dpopt.privacy.guarantee import Guarantee, in_short
@@ -83,15 +82,6 @@ class Certificate:
             constraints=self.constraints,
             slack=float(self.slack),
         )
-
-    def _repr_html_(self) -> str:
-        """Return claim and guarantee as HTML, for notebooks."""
-        facts = {
-            "guarantee": self.guarantee,
-            "inequalities": self.constraints,
-            "slack": float(self.slack),
-        }
-        return result_page(type(self).__name__, f"{self.claim}.", True, facts)
 
     def to_dict(self) -> Json:
         """Return the certificate as plain values; rationals as "a/b", beyond 256 bits "0x..."."""

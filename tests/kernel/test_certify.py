@@ -276,7 +276,6 @@ def holders(folder: Path) -> dict[str, Any]:
         "probability": TABLE.ravel().tolist(),
     }
     wide = {f"y{y}": TABLE[:, y] for y in range(3)}
-    np.save(folder / "table.npy", TABLE)
     np.savetxt(folder / "plain.csv", TABLE, delimiter=",", fmt="%.17g")
     pd.DataFrame(wide).to_csv(folder / "wide.csv", index=False)
     pd.DataFrame(wide).to_csv(folder / "indexed.csv")
@@ -287,7 +286,7 @@ def holders(folder: Path) -> dict[str, Any]:
         folder / "long.csv", index=False
     )
     names = (
-        *("table.npy", "plain.csv", "wide.csv", "indexed.csv", "wide.tsv", "long.csv"),
+        *("plain.csv", "wide.csv", "indexed.csv", "wide.tsv", "long.csv"),
         "numbered.csv",
     )
     return {
