@@ -114,11 +114,11 @@ dpopt.Plurality(6, 3, 1.0, prior="beta:1,1") -> prior is
 dpopt.Plurality(400, 10, 1.0) -> permute-and-flip
 dpopt.Plurality(400, 10, 1.0, rule="ladder") -> permute-and-flip
 dpopt.design(dpopt.Majority(3, 1e-9, 1)) -> double precision
-VotePrior.of("dirichlet", 3) -> prior is
-VotePrior.of("dirichlet:1,2", 3) -> prior is
-VotePrior.of("dirichlet:1e7", 3) -> prior is
-VotePrior.of("uniform:1", 3) -> prior is
-VotePrior.of("point:1", 3) -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="dirichlet") -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="dirichlet:1,2") -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="dirichlet:1e7") -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="uniform:1") -> prior is
+dpopt.Plurality(6, 3, 1.0, prior="point:1") -> prior is
 audit_rule("ladder", 252, 10, 0.5) -> all sorted histograms of 252 ballots
 """,
     "several releases": """

@@ -1,14 +1,12 @@
 """Ballots over C classes: votes and their counts, selection rules, and their audited tables."""
 
 from dpopt.ballots.audit import audit_rule, auditable, table_bits
-from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.rules import Coins
 from dpopt.ballots.votes import Counts
 
 __all__ = [
     "Coins",
     "Counts",
-    "VotePrior",
     "audit_rule",
     "auditable",
     "table_bits",

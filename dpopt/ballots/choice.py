@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpopt._errors import ParameterError
-from dpopt._types import Vector, frozen
-from dpopt.ballots.priors import VotePrior
-from dpopt.ballots.votes import IntTable, counted
+from dpopt._types import Vector
+from dpopt.ballots.votes import IntTable, counted, votes_pmf
 from dpopt.budget import Budgeted
 from dpopt.lp import Solution
 from dpopt.privacy.release import Source
@@ -29,7 +28,7 @@ class ClassSetting(Budgeted):
     Attributes:
         classes: C.
         rule: "optimal" solves the program; any other rule replaces it.
-        prior: of the counts; see `VotePrior`.
+        prior: of the counts, as text.
     """
 
     classes: int
@@ -49,7 +48,7 @@ class ClassSetting(Budgeted):
     @cached_property
     def occurring(self) -> Vector:
         """The prior's probability of each sorted histogram, shape (histograms,), read-only."""
-        return frozen(VotePrior.of(self.prior, self.classes).pmf(self.domain))
+        return votes_pmf(self.prior, self.domain)
 
     def losses_of(self, loss: str, mean: bool) -> Losses:
         """Return the losses: the largest count minus the class's own, or for "error" at most 1.

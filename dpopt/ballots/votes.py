@@ -1,17 +1,20 @@
-"""Checking and counting votes; error messages never show a vote."""
+"""Counting votes, and priors of their counts; error messages never show a vote."""
 
 from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
+from dpopt._numbers import digits, shown, typed_rational
+from dpopt._types import Vector, frozen
 from dpopt.data.tally import Tally
+from dpopt.table import SortedHistograms
 
 IntTable = npt.NDArray[np.int64]
 
@@ -106,3 +109,31 @@ def as_integers(array: npt.NDArray[np.generic], largest: int) -> IntTable | None
 
 def _range(classes: int) -> str:
     return "0 and 1" if classes == 2 else f"0..{classes - 1}"
+
+
+def check_prior(prior: object, classes: int) -> str:
+    """Return a prior of the votes, its numbers as floats: dirichlet:1/2 becomes dirichlet:0.5."""
+    try:
+        name, colon, numbers = cast(str, prior).partition(":")
+        floats = [digits(float(typed_rational(text))) for text in numbers.split(",") if colon]
+        text = name + colon + ",".join(floats)
+    except (ArithmeticError, AttributeError, ValueError):
+        text = ""
+    if not verify.votes_fit(text, classes):
+        raise ParameterError(
+            f"prior is {shown(prior)}; it must be 'uniform', 'dirichlet:A' with A in "
+            f"[0.0001, 1e+06], or 'point:P,...' with {classes} probabilities that add up to 1."
+        )
+    return text
+
+
+def votes_pmf(prior: str, inputs: SortedHistograms) -> Vector:
+    """Return a prior's probability of each sorted histogram, shape (histograms,), read-only."""
+    try:
+        ballots = verify.Ballots(inputs.records, inputs.categories, None)
+        return frozen([float(mass) for mass in ballots.chances(prior)])
+    except verify.Malformed as error:
+        raise ParameterError(
+            f"prior is {shown(prior)}; its distribution of the histograms of "
+            f"{inputs.records} votes over {inputs.categories} classes is not computed: {error}."
+        ) from None

@@ -1,5 +1,1 @@
 """A private plurality of voters that are private themselves: DaRRM for more than two classes."""
-
-from dpopt.ballots import VotePrior
-
-__all__ = ["VotePrior"]

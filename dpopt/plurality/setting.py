@@ -24,8 +24,8 @@ from dpopt._numbers import exact_text, roughly, whole
 from dpopt.ballots import Coins, audit_rule, auditable, table_bits
 from dpopt.ballots.audit import few_histograms
 from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.tabulate import Rungs
+from dpopt.ballots.votes import check_prior
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
@@ -151,7 +151,7 @@ class Plurality(ClassSetting):
             objective=_checks.choice("objective", self.objective, ("mean", "worst-case")),
             loss=_checks.choice("loss", self.loss, LOSSES),
             rule=_checks.choice("rule", self.rule, RULES),
-            prior=str(VotePrior.of(self.prior, classes)),
+            prior=check_prior(self.prior, classes),
         )
         self.require_optimal()
         if self.rule == "optimal" and not few_histograms(verify.SOLVED, records, classes):

@@ -14,7 +14,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
 from dpopt._types import IntVector, Vector, frozen
-from dpopt.ballots.priors import VotePrior
+from dpopt.ballots.votes import votes_pmf
 from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem
@@ -104,7 +104,7 @@ class BestSampler(CategorySetting):
     @cached_property
     def shares(self) -> Vector:
         """Probability of each histogram under the prior."""
-        return VotePrior(self.prior).pmf(self.domain)
+        return votes_pmf(f"dirichlet:{self.prior!r}", self.domain)
 
     @property
     def _visible(self) -> Vector:

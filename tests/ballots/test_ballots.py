@@ -10,7 +10,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from dpopt.ballots import VotePrior
+from dpopt.ballots.votes import votes_pmf
 from dpopt.table import SortedHistograms
 from tests.ballots.pmfs import exponential, permute_and_flip
 
@@ -38,29 +38,17 @@ def test_permute_and_flip_by_definition(counts: tuple[int, ...]) -> None:
 def test_priors() -> None:
     inputs = SortedHistograms(4, 3)
     states = list(inputs.listed())
-    uniform = VotePrior().pmf(inputs)
+    uniform = votes_pmf("uniform", inputs)
     assert uniform.tolist() == pytest.approx([n / 15 for n in inputs.row_sizes], abs=1e-15)
     # Of one distribution, by all 81 votes.
     p, masses = (0.5, 0.3, 0.2), np.zeros(len(states))
     for votes in np.ndindex(*(3,) * 4):
         counts = tuple(sorted(np.bincount(votes, minlength=3).tolist(), reverse=True))
         masses[states.index(counts)] += math.prod(p[v] for v in votes)
-    assert VotePrior.of("point:0.2,0.5,0.3", 3).pmf(inputs) == pytest.approx(masses, abs=1e-15)
+    assert votes_pmf("point:0.2,0.5,0.3", inputs) == pytest.approx(masses, abs=1e-15)
     # p ~ Dirichlet(A, A, A), by quadrature over draws: the mean of the distributions of points.
     rng = np.random.default_rng(5)
     draws = rng.dirichlet([2.5] * 3, size=4000)
-    mean = np.mean([VotePrior(p=tuple(p)).pmf(inputs) for p in draws], axis=0)
-    assert VotePrior(2.5).pmf(inputs) == pytest.approx(mean, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("uniform", "uniform"),
-        ("dirichlet:1", "uniform"),
-        ("dirichlet:1/2", "dirichlet:0.5"),
-        ("point:1/2,0.25,0.25", "point:0.5,0.25,0.25"),
-    ],
-)
-def test_priors_are_kept_in_one_form(text: str, kept: str) -> None:
-    assert str(VotePrior.of(text, 3)) == kept
+    texts = ["point:" + ",".join(map(repr, p)) for p in draws.round(12).tolist()]
+    mean = np.mean([votes_pmf(text, inputs) for text in texts], axis=0)
+    assert votes_pmf("dirichlet:2.5", inputs) == pytest.approx(mean, abs=0.02)

@@ -15,7 +15,7 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, solve, verify
-from dpopt.ballots.priors import VotePrior
+from dpopt.ballots.votes import votes_pmf
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
 from tests.oracles import neighbours
@@ -82,13 +82,13 @@ def test_the_certificate_is_true_of_all_neighbours(
 def test_the_prior_of_histograms() -> None:
     found = SortedHistograms(7, 3)
     orders = [len(set(permutations(row.tolist()))) for row in found.histograms]
-    np.testing.assert_allclose(VotePrior(1.0).pmf(found), np.array(orders) / comb(9, 2))
+    np.testing.assert_allclose(votes_pmf("dirichlet:1.0", found), np.array(orders) / comb(9, 2))
     rng = np.random.default_rng(3)
     pmfs = rng.dirichlet([0.5] * 3, 200_000)
     drawn = rng.multinomial(7, pmfs)
     tallied = Counter(found.rows_of(drawn).tolist())
     shares = [tallied[i] / len(drawn) for i in range(len(found.histograms))]
-    np.testing.assert_allclose(VotePrior(0.5).pmf(found), shares, atol=5e-3)
+    np.testing.assert_allclose(votes_pmf("dirichlet:0.5", found), shares, atol=5e-3)
 
 
 def test_two_records_of_two_categories() -> None:
@@ -127,7 +127,7 @@ def test_no_case_is_below_the_lower_bound_nor_above_a_min_count_rule() -> None:
         rule = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
         found = sampler.histograms
         distances = [distance(rule.output_distribution(row), row / n) for row in found]
-        prior = VotePrior(1.0).pmf(sampler.setting.domain)
+        prior = votes_pmf("dirichlet:1.0", sampler.setting.domain)
         assert lower_bound(n, k, epsilon) - 1e-12 <= sampler.value <= max(distances) + 2e-9
         assert best.value <= float(prior @ distances) + 1e-9
         assert best.value <= sampler.mean + 1e-9
@@ -159,7 +159,7 @@ def test_among_the_optima_the_mean_is_least() -> None:
     problem = sampler.setting.problem()
     problem.minimise({"worst": 1.0})
     first = sampler.setting.table(sampler.setting.point(solve(problem)))
-    prior = VotePrior(1.0).pmf(sampler.setting.domain)
+    prior = votes_pmf("dirichlet:1.0", sampler.setting.domain)
     mean = float(prior @ sampler.setting.distances(first))
     best = best_sampler(12, 3, 0.4, objective="mean").value
     assert best - 1e-9 <= sampler.mean <= mean + 1e-9
