@@ -23,7 +23,7 @@ from dpopt._numbers import digits
 from dpopt._types import Vector
 from dpopt.ballots.audit import rule_at
 from dpopt.ballots.tabulate import FLOATS
-from dpopt.multiclass.oracle import Pricing
+from dpopt.multiclass.corners import Pricing
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms
 
@@ -40,7 +40,7 @@ def strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
 
     def keeps(kernel: Vector) -> bool:
         # Rounding error of f in floats that is tolerated; the repair makes up for it.
-        return pricing.price(kernel).excess <= pricing.delta + 1e-14
+        return pricing.price(kernel)[0] <= pricing.delta + 1e-14
 
     if rule == "subsampling":
         for sample in range(pricing.inputs.records, 0, -1):

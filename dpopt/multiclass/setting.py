@@ -1,7 +1,6 @@
 """A private plurality of private voters over C classes: the setting and its exact proof.
 
-Corner configurations are in `dpopt.multiclass.corners`, their rows in `dpopt.multiclass.oracle`;
-`dpopt.verify` verifies the integer tables.
+Corner configurations are in `dpopt.multiclass.corners`; `dpopt.verify` verifies the integer tables.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ from dpopt._progress import expect
 from dpopt._types import Vector
 from dpopt.ballots.audit import audit_rule
 from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.priors import VotePrior
 from dpopt.ballots.voters import PrivateVoters
+from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
-from dpopt.multiclass.corners import require_walked, voters_in_words
-from dpopt.multiclass.oracle import Pricing
+from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words
 from dpopt.multiclass.rules import LARGEST, strongest, vote_ratio_below
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio, require_pure
@@ -128,8 +126,7 @@ class Multiclass(PrivateVoters, ClassSetting):
                 f"voter_delta is {digits(self.voter_delta)}; it must be 0 with rule {rule!r}, and "
                 "a rule such as 'ladder' has a proved bound with it."
             )
-        prior = str(VotePrior.of(self.prior, classes))
-        self.keep(classes=classes, prior=prior, rule=rule)
+        self.keep(classes=classes, prior=check_prior(self.prior, classes), rule=rule)
         self.require_optimal()
 
     @classmethod
@@ -256,7 +253,7 @@ class Multiclass(PrivateVoters, ClassSetting):
         return table.proof(self, partial(_judged, self, table))
 
     def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
-        """Return the tight rows; see `dpopt.multiclass.oracle.Pricing.tight`."""
+        """Return the tight rows; see `dpopt.multiclass.corners.Pricing.tight`."""
         return self.pricing.tight(table.probabilities)
 
     def report(self, table: Table) -> Mapping[str, Callable[[], Any]]:

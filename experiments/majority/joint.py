@@ -18,8 +18,7 @@ from scipy.special import betainc, comb
 
 import dpopt
 from dpopt import Majority, Problem
-from dpopt.multiclass.corners import configurations, histograms
-from dpopt.multiclass.oracle import Pricing
+from dpopt.multiclass.corners import Pricing, configurations, histograms
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import Graph
 from experiments import drawing
@@ -164,9 +163,10 @@ class Answers:
         spent, proved = 0.0, True
         for values in weights.T:
             walk = configurations(self.voters, self.size).walk(values, *ratio.as_integer_ratio())
-            for _, mean, other in walk:
-                spent = max(spent, (mean / other).max())
-                proved &= bool((mean * target.denominator <= target.numerator * other).all())
+            for _, means in walk:
+                others = means[::-1]
+                spent = max(spent, (means / others).max())
+                proved &= bool((means * target.denominator <= target.numerator * others).all())
         error = float((self.costs.mean(axis=2) * (weights / _WHOLE**2)).sum())
         return {"error": round(error, 7), "spent": round(log(spent) / epsilon, 5), "proved": proved}
 

@@ -97,6 +97,9 @@ def test_configurations_without_circles_have_the_largest_excess(voters: int, cla
         assert max(f for chosen, f in excess.items() if kept(chosen)) == best
     # The walk goes through as many.
     levels = walk.configurations(voters, classes).levels
-    loops = [len(walk.histograms(voters - level.edges, classes)) for level in levels]
-    walked = sum(len(each.signed) * n for each, n in zip(levels, loops, strict=True))
+    loops = [len(walk.histograms(voters - edges, classes)) for edges in range(len(levels))]
+    # Those with edges are walked in both directions at once.
+    walked = sum(
+        (1 + (edges > 0)) * len(level.signed) * loops[edges] for edges, level in enumerate(levels)
+    )
     assert sum(map(kept, everything)) == walked
