@@ -1,7 +1,7 @@
 """Ballots over C classes: votes and their counts, selection rules, and their audited tables."""
 
-from dpopt.ballots.audit import audit_rule, auditable, table_bits
 from dpopt.ballots.rules import Coins
+from dpopt.ballots.tabulate import audit_rule, auditable, table_bits
 from dpopt.ballots.votes import Counts
 
 __all__ = [

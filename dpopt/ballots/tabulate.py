@@ -1,4 +1,4 @@
-"""The tables k[lambda, c] of the rules for all sorted histograms at once, as arrays.
+"""The tables k[lambda, c] of selection rules over all sorted histograms, and their audit.
 
 Permute-and-flip and the exponential mechanism are those of `dpopt.ballots.rules`. *The ladder* at
 r = e^epsilon gives a class y below the largest count the probability
@@ -10,23 +10,36 @@ has a smaller u_y(l) for the same u_y at the other histogram, since replacing a 
 class by one for y raises u_y by a factor of at most r. For some C and epsilon the ladder is not
 private (docs/theorems/ladder.md), so only audited tables of it are released.
 
-Numbers are floats, for the search of a parameter, or integers over 2^bits, rounded down after every
-product. Releases are drawn from the integer table, and this table is audited.
+A rule has one parameter. Its largest private value for given K and C is searched in floats. The
+table at that value is computed in integers over 2^bits, rounded down after every product, and
+`dpopt.verify` verifies it; releases are drawn from it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from dpopt import verify
+from dpopt._errors import NotPrivateError, ParameterError
+from dpopt._numbers import digits
 from dpopt._types import IntVector
-from dpopt.table.histograms import IntMatrix, SortedHistograms
+from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.guarantee import Guarantee
+from dpopt.table import SortedHistograms, Table, certify_table, rounded
+from dpopt.table.histograms import IntMatrix, partition_count, sorted_histograms
+
+Rule = Literal["ladder", "permute-and-flip", "exponential"]
+# Largest numbers of ballots and of classes for which histograms are listed.
+_LONGEST_LIST = 10_000, 1_000
 
 Values = npt.NDArray[Any]
 """Floats, or Python integers over 2^bits."""
@@ -44,11 +57,14 @@ class Numbers:
 
     def of(self, value: Fraction) -> Any:  # noqa: ANN401
         """Return a rational in this arithmetic; integers are rounded down."""
-        return (
-            float(value)
-            if self.bits is None
-            else (value.numerator << self.bits) // value.denominator
-        )
+        if self.bits is None:
+            return float(value)
+        return (value.numerator << self.bits) // value.denominator
+
+    @property
+    def dtype(self) -> type:
+        """Of arrays of these numbers."""
+        return float if self.bits is None else object
 
     @property
     def one(self) -> Any:  # noqa: ANN401
@@ -57,11 +73,7 @@ class Numbers:
 
     def ones(self, size: int) -> Values:
         """Return an array of ones, shape (size,)."""
-        return np.full(size, self.one, dtype=float if self.bits is None else object)
-
-    def multiples(self, counts: IntVector, unit: Any) -> Values:  # noqa: ANN401
-        """Return small integers times a number."""
-        return counts * unit if self.bits is None else counts.astype(object) * unit
+        return np.full(size, self.one, dtype=self.dtype)
 
     def times(self, a: Any, b: Any) -> Any:  # noqa: ANN401
         """Return the product."""
@@ -80,7 +92,7 @@ class Numbers:
         factor, powers = self.of(base), [self.one]
         for _ in range(most):
             powers.append(self.times(powers[-1], factor))
-        return np.array(powers, dtype=float if self.bits is None else object)
+        return np.array(powers, dtype=self.dtype)
 
 
 # Arithmetic of tables in double precision.
@@ -119,51 +131,28 @@ class Rungs:
         tops = np.intersect1d(self.inputs.swaps, self.inputs.starts[:-1])
         return np.append(self.above[below], tops), np.append(below, tops + 1)
 
-    @cached_property
-    def layers(self) -> tuple[IntVector, ...]:
-        """The histograms in the order of the recursion: a layer depends on earlier ones only."""
-        # The first variable of a histogram is its largest count.
-        tops = self.inputs.starts[:-1]
-        # Sort by (largest count, number of classes with it).
-        height = self.inputs.values[tops] * (self.inputs.categories + 1) + self.inputs.counts[tops]
-        order = np.argsort(height, kind="stable")
-        return tuple(np.split(order, np.flatnonzero(np.diff(height[order])) + 1))
-
     def ladder(self, ratio: Fraction, numbers: Numbers = FLOATS) -> Values:
         """Return the ladder's k[lambda, c] by variable at r = ``ratio``, shape (size,)."""
-        inputs = self.inputs
-        step, kernel = numbers.of(1 / ratio), numbers.ones(inputs.size)
-        multiplicities, counts, starts = inputs.counts, inputs.values, inputs.starts
-        for layer, lower in zip(self.layers, self._lower, strict=True):
-            kernel[lower] = numbers.times(kernel[self.above[lower]], step)
-            tops = starts[layer]
-            # The variable after the top; it swaps with the top if it has one ballot less.
-            second = np.minimum(tops + 1, inputs.size - 1)
-            swaps = (second < starts[layer + 1]) & (counts[tops] - counts[second] == 1)
-            remaining = numbers.ones(len(layer))
-            if lower.size:
-                masses = kernel[lower] * multiplicities[lower]
-                # Subtract from each histogram of the layer the mass of its lower classes.
-                owner = np.searchsorted(layer, inputs.rows[lower])
-                begins = np.flatnonzero(np.diff(owner, prepend=-1))
-                remaining[owner[begins]] -= np.add.reduceat(masses, begins)
-            # Each top class has x, each class with one ballot less x / r: solve for x.
-            top = numbers.multiples(multiplicities[tops], numbers.one)
-            swapped = numbers.multiples(np.where(swaps, multiplicities[second], 0), step)
-            kernel[tops] = numbers.over(remaining, top + swapped)
-            kernel[second[swaps]] = numbers.times(kernel[tops[swaps]], step)
-        return kernel
-
-    @cached_property
-    def _lower(self) -> tuple[IntVector, ...]:
-        """For each layer the variables that are 1/r of another one, by histogram."""
-        sizes, rows = [layer.size for layer in self.layers], np.concatenate(self.layers)
-        number = np.empty_like(rows)
-        number[rows] = np.repeat(np.arange(len(sizes)), sizes)
-        below = np.flatnonzero(self.above != np.arange(self.above.size))
-        numbers = number[self.inputs.rows[below]]
-        ends = np.cumsum(np.bincount(numbers, minlength=len(sizes)))
-        return tuple(np.split(below[np.argsort(numbers, kind="stable")], ends[:-1]))
+        inputs, step, one = self.inputs, numbers.of(1 / ratio), numbers.one
+        above, classes, starts = (a.tolist() for a in (self.above, inputs.counts, inputs.starts))
+        swaps, kernel = set(inputs.swaps.tolist()), [one] * inputs.size
+        # A histogram depends on those of a smaller largest count, or with fewer classes of it.
+        tops = inputs.starts[:-1]
+        for row in np.lexsort((inputs.counts[tops], inputs.values[tops])).tolist():
+            top = starts[row]
+            # Each top class has x, each class with one ballot less x / r.
+            second = top + 1 if top in swaps else None
+            remaining, divisor = one, classes[top] * one
+            for v in range(top + 1, starts[row + 1]):
+                if v == second:
+                    divisor += classes[v] * step
+                else:
+                    kernel[v] = numbers.times(kernel[above[v]], step)
+                    remaining -= classes[v] * kernel[v]
+            kernel[top] = numbers.over(remaining, divisor)
+            if second:
+                kernel[second] = numbers.times(kernel[top], step)
+        return np.array(kernel, dtype=numbers.dtype)
 
 
 def permute_and_flip_table(
@@ -208,7 +197,7 @@ def _orders(size: int, shown: int, numbers: Numbers) -> Values:
     sets of j hidden classes over C binom(C - 1, i + j).
     """
     hidden = size - shown
-    weights = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.ones(0).dtype)
+    weights = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.dtype)
     for i, j in np.ndindex(weights.shape[1:]):
         for is_hidden, others in enumerate((hidden, max(hidden - 1, 0))):
             if i + j < size:
@@ -231,3 +220,118 @@ def exponential_table(
 
 def _gaps(inputs: SortedHistograms) -> IntMatrix:
     return inputs.histograms[:, :1] - inputs.histograms
+
+
+def table_bits(voters: int, classes: int, epsilon: float) -> int:
+    """Return the bits for which a rule's weights have a relative rounding below epsilon 2^-60.
+
+    A class becomes a top one by K/2 replaced ballots, rounded up, and then has at least 1/C: its
+    probability is at least e^(-epsilon ceil(K/2)) / C under every epsilon-private rule that never
+    prefers a class of fewer ballots.
+    """
+    depth = math.ceil(-(-voters // 2) * epsilon / math.log(2.0))
+    small = max(0, -math.floor(math.log2(epsilon)))
+    return 64 + 3 * classes.bit_length() + depth + small
+
+
+def auditable(voters: int, classes: int, epsilon: float) -> bool:
+    """Return whether all sorted histograms, and the bits of their weights, are few enough."""
+    few = few_histograms(verify.TABLED, voters, classes)
+    # Bits of a table's weights, not counting those of a common multiple of 1..1,000.
+    return few and table_bits(voters, classes, epsilon) <= 16_000
+
+
+def few_histograms(most: int, voters: int, classes: int) -> bool:
+    """Return whether there are at most ``most`` sorted histograms, which can be listed."""
+    if voters > _LONGEST_LIST[0] or classes > _LONGEST_LIST[1]:
+        return False
+    # A sorted histogram stands for at most C! histograms, so this is a lower bound on the logarithm
+    # of their number; small numbers are counted exactly.
+    logs = math.lgamma(voters + classes) - math.lgamma(voters + 1)
+    logs -= math.lgamma(classes) + math.lgamma(classes + 1)
+    # 100 ballots over 100 classes have 190,569,292: above all limits, so they are not counted.
+    if logs > math.log(most) + 1e-6 or min(voters, classes) >= 100:
+        return False
+    return partition_count(voters, classes) <= most
+
+
+def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers], Values]:
+    """Return the function that maps a rule's parameter and an arithmetic to its table."""
+    if rule == "ladder":
+        return Rungs(inputs).ladder
+    table = permute_and_flip_table if rule == "permute-and-flip" else exponential_table
+    return partial(table, inputs)
+
+
+def audit_rule(rule: Rule, voters: int, classes: int, epsilon: float) -> tuple[Fraction, Table]:
+    """Return a rule's step and its table for K ballots over C classes, proved epsilon-private.
+
+    The ladder has r = e^epsilon, up to 2^-50 of epsilon, if that passes. From 7 classes on it can
+    fail; then r is the largest that passes. Permute-and-flip and the exponential mechanism are
+    private at s = e^(epsilon / 2) for every K; their s is the largest that passes for this K. Such
+    a step is found by bisection in floats, and its integer table is audited.
+
+    Args:
+        rule: ladder, permute-and-flip or exponential.
+        voters: K, at least 1.
+        classes: C, at least 2.
+        epsilon: above 0, in nats.
+
+    Raises:
+        ParameterError: for more than `dpopt.verify.TABLED` sorted histograms
+            or weights of more than 16,000 bits.
+        NotPrivateError: if no step passed.
+    """
+    if not auditable(voters, classes, epsilon):
+        raise ParameterError(
+            f"rule {rule!r} is audited over all sorted histograms of {voters} ballots over "
+            f"{classes} classes, which are more than {verify.TABLED:,}, or need too many bits; "
+            "permute-and-flip at e^(epsilon / 2) needs no audit."
+        )
+    inputs, bits = sorted_histograms(voters, classes), table_bits(voters, classes, epsilon)
+    for share in _shares(rule, inputs, epsilon):
+        step = _power(epsilon, share)
+        # Extra bits of the arithmetic, beyond those of the weights.
+        values = rule_at(rule, inputs)(step, Numbers(bits + 64))
+        # A step at which the ladder is no distribution is too large.
+        if min(values) > 0:
+            table = rounded(inputs, values.tolist(), bits)
+            with suppress(NotPrivateError):
+                certify_table(table, Guarantee(epsilon))
+                return step, table
+    raise NotPrivateError(
+        f"rule {rule!r} for {voters} ballots over {classes} classes was not found private for "
+        f"epsilon = {digits(epsilon)} at any step."
+    )
+
+
+def _shares(rule: str, inputs: SortedHistograms, epsilon: float) -> Iterator[float]:
+    """Yield shares of epsilon for which e^(share epsilon) may be a private step, best first."""
+    at, pairs = rule_at(rule, inputs), inputs.neighbours
+
+    def fits(share: float) -> bool:
+        values = at(_power(epsilon, share), FLOATS)
+        if values.min() <= 0:
+            return False
+        # Axis 0: pairs of neighbouring variables; axis 1: both of them.
+        logs = np.log(values)[pairs]
+        return float(np.abs(logs[:, 0] - logs[:, 1]).max(initial=0.0)) <= epsilon
+
+    # The ladder may need any share up to 1; the other rules are private at 1/2 by theorem.
+    ladder = rule == "ladder"
+    least, most = (0.0, 1.0) if ladder else (0.5, 1.0)
+    if ladder:
+        yield most - 2.0**-50
+    # In floats: more bisections would not change the step.
+    for _ in range(44):
+        middle = (least + most) / 2
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    floor = 0.0 if ladder else 0.5 - 2.0**-51
+    # Relative reductions of the logarithm of the step found in floats, tried until the integers
+    # pass.
+    for shortfall in (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8):
+        yield max(least - shortfall * least, floor)
+
+
+def _power(epsilon: float, share: float) -> Fraction:
+    return exp_lower(Fraction(epsilon) * Fraction(share))

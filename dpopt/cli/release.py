@@ -261,7 +261,7 @@ def mode(
     Example:
         dpopt mode visits.csv --column city --labels Bern,Basel,Chur --epsilon 1
     """
-    from dpopt.plurality.mode import mode_design
+    from dpopt.plurality.setting import mode_design
 
     def make(records: int, categories: int) -> tuple[Any, dict[str, object]]:
         if not records:

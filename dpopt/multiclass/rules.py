@@ -21,8 +21,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._types import Vector
-from dpopt.ballots.audit import rule_at
-from dpopt.ballots.tabulate import FLOATS
+from dpopt.ballots.tabulate import FLOATS, rule_at
 from dpopt.multiclass.corners import Pricing
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms

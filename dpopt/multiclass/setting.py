@@ -19,9 +19,8 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
-from dpopt.ballots.audit import audit_rule
-from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.voters import PrivateVoters
+from dpopt.ballots.choice import ClassSetting, PrivateVoters
+from dpopt.ballots.tabulate import audit_rule
 from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
 from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words

@@ -6,6 +6,6 @@ rules that need none.
 """
 
 from dpopt.ballots import Counts
-from dpopt.plurality.mode import mode_design
+from dpopt.plurality.setting import mode_design
 
 __all__ = ["Counts", "mode_design"]

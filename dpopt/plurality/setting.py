@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -22,15 +22,15 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._numbers import exact_text, roughly, whole
 from dpopt.ballots import Coins, audit_rule, auditable, table_bits
-from dpopt.ballots.audit import few_histograms
 from dpopt.ballots.choice import ClassSetting
-from dpopt.ballots.tabulate import Rungs
+from dpopt.ballots.tabulate import Rungs, few_histograms
 from dpopt.ballots.votes import check_prior
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_upper
 from dpopt.privacy.release import Source
+from dpopt.shape import Design, design
 from dpopt.table import Losses, Table, add_table
 from dpopt.table.histograms import partition_count
 from dpopt.table.least import least_of_table
@@ -38,6 +38,7 @@ from dpopt.table.least import least_of_table
 # What `loss` and `rule` may be, and whose theorems prove the rules.
 LOSSES = ("regret", "error")
 RULES = ("optimal", "ladder", "permute-and-flip", "exponential")
+Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 THEOREMS = {"permute-and-flip": "McKenna, Sheldon 2020", "exponential": "McSherry, Talwar 2007"}
 
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
@@ -389,3 +390,42 @@ def rational_step(epsilon: float) -> Fraction:
     bits = _STEP_BITS + max(0, math.ceil(1 - math.log2(epsilon)))
     root = math.isqrt((exp_epsilon.numerator << 2 * bits) // exp_epsilon.denominator)
     return Fraction(root, 1 << bits)
+
+
+def mode_design(records: int, classes: int, epsilon: float, *, rule: Rule = "best") -> Design:
+    """Return the mechanism for the most common of C categories of K records; both are public.
+
+    It releases the place of a category, for a `dpopt.roo.tally` of the records over an alphabet
+    that was fixed before looking at the data.
+
+    Args:
+        records: K, at least 1.
+        classes: C, at least 2.
+        epsilon: in (0, 50], in nats.
+        rule: of a `Plurality`; or "best": of the ladder, permute-and-flip and the exponential
+            mechanism the one with the least mean regret over all counts, equally likely, if their
+            tables take seconds. For larger sizes it is permute-and-flip, which loses no more than
+            the exponential mechanism at the same step.
+
+    Raises:
+        ParameterError: for a parameter out of range, or sizes that are too large for the rule.
+
+    Example:
+        >>> from dpopt import plurality, roo
+        >>> cities, records = ["Basel", "Bern", "Chur"], ["Bern"] * 9000 + ["Chur"] * 10
+        >>> rule = plurality.mode_design(len(records), len(cities), 1.0)
+        >>> cities[rule.release(roo.tally(records, cities))], rule.setting.rule
+        ('Bern', 'permute-and-flip')
+    """
+    _checks.choice("rule", rule, get_args(Rule))
+    records = _checks.integer("records", records, 1)
+    classes = _checks.integer("classes", classes, 2)
+    setting = partial(Plurality, records, classes, epsilon)
+    if rule != "best":
+        return design(setting(rule=rule))
+    # Permute-and-flip's table takes min(C, K)^2 multiplications for each histogram.
+    few = classes <= 50 and few_histograms(verify.SOLVED, records, classes)
+    if not few or partition_count(records, classes) * min(classes, records) ** 2 > 2_000_000:
+        return design(setting(rule="permute-and-flip"))
+    tables = [design(setting(rule=name)) for name in ("ladder", "permute-and-flip", "exponential")]
+    return min(tables, key=lambda each: each.mean_regret)

@@ -15,7 +15,7 @@ import pytest
 import dpopt
 from dpopt._figure import STYLES
 from dpopt.cli.group import loaded
-from dpopt.plurality.mode import Rule
+from dpopt.plurality.setting import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
 from tests.cli.running import Capture, run
