@@ -18,7 +18,6 @@ This leaves O(K^2) multisets for Delta = 0, and O(K^4) of eight types otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
@@ -124,13 +123,21 @@ def proving_corners(
     """
     oracle = CornerOracle(setting)
     multisets = dict.fromkeys(oracle.tight(gamma))
+    best, slack, price = gamma, np.empty(0), np.empty(0)
     for _ in range(_MOST_PRICED):
-        _, _, best = _optimum(setting, list(multisets), ask)
+        problem = Problem("the rows of a proof")
+        problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
+        ask(problem)
+        rows = corner_rows(setting, list(multisets))
+        problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
+        solution = solve(problem)
+        best, price = solution["gamma"], np.abs(solution.duals["corners"])
+        slack = rows.upper - rows.matrix @ best
         broken = [counts for counts in oracle.broken(best)[0] if counts not in multisets]
         if not broken:
             break
         multisets |= dict.fromkeys(broken)
-    slack, price, best = _optimum(setting, listed := list(multisets), ask)
+    listed = list(multisets)
     # Thousands of rows can be tight, but few have a multiplier: those come first.
     order = [index for index in np.lexsort((slack, -price)).tolist() if slack[index] <= _NEAR]
     return [row_of(listed[index]) for index in order[: 2 * setting.middle]], best
@@ -140,28 +147,6 @@ def row_of(counts: Counts) -> tuple[str, int, Counts]:
     """Return the name of a multiset's row in `dpopt.verify`: ("corner", ones, other corners)."""
     placed = tuple((name, n) for name, n in counts if name not in ("00", "11"))
     return "corner", dict(counts).get("11", 0), placed
-
-
-def _optimum(
-    setting: Voters, multisets: list[Counts], ask: Callable[[Problem], None]
-) -> tuple[Vector, Vector, Vector]:
-    """Return slacks and absolute multipliers of the rows at the optimum, and its gamma."""
-    problem = Problem("the rows of a proof")
-    problem.add_variables("gamma", setting.middle, lower=setting.least, upper=1.0)
-    ask(problem)
-    rows = corner_rows(setting, multisets)
-    problem.add_rows("corners", {"gamma": rows.matrix}, upper=rows.upper)
-    solution = solve(problem)
-    best = solution["gamma"]
-    return rows.upper - rows.matrix @ best, np.abs(solution.duals["corners"]), best
-
-
-@dataclass(frozen=True)
-class Priced:
-    """A multiset and its violation f / budget - 1; at most 0 where the row holds."""
-
-    violation: float
-    counts: Counts
 
 
 class CornerOracle:
@@ -182,7 +167,7 @@ class CornerOracle:
         >>> import dpopt
         >>> voters = dpopt.Majority(voters=3, epsilon=0.5, allowance=1)
         >>> oracle = majority.CornerOracle(voters)
-        >>> round(oracle.price([1.0, 1.0]).violation, 4)  # the majority itself is not private
+        >>> round(oracle.price([1.0, 1.0])[0], 4)  # the majority itself is not private
         0.47
     """
 
@@ -222,9 +207,9 @@ class CornerOracle:
 
     def broken(self, gamma: Vector) -> tuple[list[Counts], float]:
         """Return the multisets that gamma's upper half violates most, and the worst violation."""
-        best = self._values.best(self._scaled(gamma), 1.0)
-        worst = max(float(best.values.max()) - 1.0, 0.0)
-        peaks = _peaks(best.values - 1.0)
+        values, table = self._values.best(self._scaled(gamma), 1.0)
+        worst = max(float(values.max()) - 1.0, 0.0)
+        peaks = _peaks(values - 1.0)
         order = np.arange(len(peaks))
         if self.setting.voter_delta:
             # Voters at Delta or 1 - Delta are close to 0 or 1, so multisets that agree in (corner,
@@ -236,13 +221,13 @@ class CornerOracle:
         for index in order.tolist():
             if len(multisets) == self.cuts:
                 break
-            multisets[self._values.multiset(best.table, tuple(peaks[index].tolist()))] = None
+            multisets[self._values.multiset(table, tuple(peaks[index].tolist()))] = None
         return list(multisets), worst
 
-    def price(self, gamma: npt.ArrayLike) -> Priced:
-        """Return the multiset of the reduced set where f is largest."""
+    def price(self, gamma: npt.ArrayLike) -> tuple[float, Counts]:
+        """Return the largest violation f / budget - 1 over the reduced set, and its multiset."""
         reached = self._values.reaching(self._scaled(gamma), np.inf, -np.inf, 0.0, 0)
-        return Priced(reached.top - 1.0, reached.worst)
+        return reached.top - 1.0, reached.worst
 
     def tight(self, gamma: Vector) -> list[Counts]:
         """Return the multisets whose rows are tight at gamma's upper half, the tightest first.

@@ -22,8 +22,7 @@ from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.lp import Backend, Solution, solve
-from dpopt.majority.judge import FEW_OPEN, certify
-from dpopt.majority.least import dominating, least_of_gamma
+from dpopt.majority.judge import FEW_OPEN, certify, dominating, least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Regret,

@@ -36,19 +36,6 @@ from dpopt._types import Vector
 from dpopt.majority.voters import Counts
 
 Values = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Best:
-    """The largest left-hand side over d and e, for each choice of corners, s and o.
-
-    ``values`` is over (D0 or 0D, 1m or m1, bc or cb, s, o), -inf for s + o > K; without Delta no
-    voter is near 0 or 1: the first two axes have length 1. ``table`` is T over (bc or cb, s, o).
-    """
-
-    values: Values
-    table: Values
 
 
 @dataclass(frozen=True)
@@ -108,21 +95,23 @@ class CornerValues:
         # Twice Pr[X > 0] Pr[Y > 0] for the most voters that can stand near 0 and near 1.
         self._second = 2.0 * some[self._mirror[0]] * some
 
-    def best(self, h: Vector, least: float) -> Best:
-        """Return the largest left-hand side over d and e of every entry.
+    def best(self, h: Vector, least: float) -> tuple[Values, Values]:
+        """Return the largest left-hand side over d and e of every entry, and T.
 
-        For the pairs D0, m1 and 0D, 1m the value is -inf where no d and e exceed ``least`` or the
-        values of the other two pairs at the same (corner, s, o).
+        They are over (D0 or 0D, 1m or m1, bc or cb, s, o), -inf for s + o > K; without Delta no
+        voter is near 0 or 1: the first two axes have length 1. T is over (bc or cb, s, o). For the
+        pairs D0, m1 and 0D, 1m the value is -inf where no d and e exceed ``least`` or the values of
+        the other two pairs at the same (corner, s, o).
         """
-        best, bounds = self._parts(h)
-        others = np.maximum(best.values[0, 0], best.values[-1, -1])
-        return self._priced(best, bounds, np.maximum(others, least))
+        values, bounds, table = self._parts(h)
+        others = np.maximum(values[0, 0], values[-1, -1])
+        self._price_both(values, table, bounds >= np.maximum(others, least))
+        return values, table
 
-    def _priced(self, best: Best, bounds: Values, least: Values | float) -> Best:
-        """Price D0, m1 and 0D, 1m wherever their bounds are at least ``least``."""
-        for pair, *at in np.argwhere(bounds >= least).tolist():
-            best.values[pair, 1 - pair, *at] = self._mixed(best.table, pair, *at).max()
-        return best
+    def _price_both(self, values: Values, table: Values, where: npt.NDArray[np.bool_]) -> None:
+        """Price D0, m1 and 0D, 1m where their bounds do not show that they are small."""
+        for pair, *at in np.argwhere(where).tolist():
+            values[pair, 1 - pair, *at] = self._rows(table, pair, 1 - pair, *at).max()
 
     def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
         """Return the multisets whose left-hand sides are in [low, high], each once.
@@ -134,26 +123,23 @@ class CornerValues:
             error: bound on the rounding error of a left-hand side.
             most: the enumeration stops once it has more multisets than this.
         """
-        best, bounds = self._parts(h)
-        top = float(best.values.max())
+        values, bounds, table = self._parts(h)
+        top = float(values.max())
         least = top if top > high else min(low, top)
         # A bound adds up three tables, each within the error, and has its own rounding.
-        best = self._priced(best, bounds, least - 8.0 * error)
-        at = tuple(map(int, np.unravel_index(int(best.values.argmax()), best.values.shape)))
-        top, worst = float(best.values[at]), self.multiset(best.table, at)
+        self._price_both(values, table, bounds >= least - 8.0 * error)
+        at = tuple(map(int, np.unravel_index(int(values.argmax()), values.shape)))
+        top, worst = float(values[at]), self.multiset(table, at)
         multisets = list[tuple[float, Counts]]()
-        for at in [] if top > high else np.argwhere(best.values >= low).tolist():
-            if at[0] == at[1]:
-                rows = self._apart(best.table, at[0], *at[2:])
-                if at[0]:
-                    rows[0, 0] = -np.inf
-            else:
-                rows = self._mixed(best.table, at[0], *at[2:])
+        # s = 0: bc and cb are the same entry, which is listed under bc.
+        values[..., 1, 0, :] = -np.inf
+        for at in [] if top > high else np.argwhere(values >= low).tolist():
+            rows = self._rows(table, *at)
+            if at[0] != at[1]:
                 # With d = 0 or e = 0 it is a row of the other pairs.
                 rows[0] = rows[:, 0] = -np.inf
-            if at[2] and not at[3]:
-                # s = 0: bc and cb are the same entry, which is listed under bc.
-                continue
+            elif at[0]:
+                rows[0, 0] = -np.inf
             for d, e in np.argwhere((rows >= low) & (rows <= high)).tolist():
                 multisets.append((float(rows[d, e]), self.named(tuple(at), d, e)))
             if len(multisets) > most:
@@ -162,8 +148,7 @@ class CornerValues:
 
     def multiset(self, table: Values, at: tuple[int, ...]) -> Counts:
         """Return the multiset of the best d and e at an entry (pair, pair, corner, s, o)."""
-        make = self._apart if at[0] == at[1] else self._mixed
-        rows = make(table, at[0], *at[2:])
+        rows = self._rows(table, *at)
         return self.named(at, *divmod(int(rows.argmax()), rows.shape[1]))
 
     def named(self, at: tuple[int, ...], d: int, e: int) -> Counts:
@@ -173,8 +158,8 @@ class CornerValues:
         certain = ("11", o - e), ("00", self._voters - s - d - o)
         return tuple((name, count) for name, count in (*placed, *certain) if count)
 
-    def _parts(self, h: Vector) -> tuple[Best, Values]:
-        """Return the best values of D0, 1m and 0D, m1, and bounds on those of D0, m1 and 0D, 1m.
+    def _parts(self, h: Vector) -> tuple[Values, Values, Values]:
+        """Return `best` of D0, 1m and 0D, m1, bounds on that of D0, m1 and 0D, 1m, and T.
 
         Bounds are over (D0, m1 or 0D, 1m; bc or cb; s; o), up to rounding. Without Delta there are
         no voters near 0 or 1, and no bounds.
@@ -183,7 +168,7 @@ class CornerValues:
         if not self._delta:
             values = table - self._exp_epsilon * table[::-1]
             values[:, self._outside] = -np.inf
-            return Best(values[None, None], table), np.empty((0, *table.shape))
+            return values[None, None], np.empty((0, *table.shape)), table
         table[:, self._outside] = np.nan
         # up and down: the extremes of E T(o + X) over d.
         up, down, step = table.copy(), table.copy(), table
@@ -209,32 +194,20 @@ class CornerValues:
             ]
         )
         bounds[..., self._single] = -np.inf
-        return Best(values, table), bounds
+        return values, bounds, table
 
-    def _apart(self, table: Values, pair: int, corner: int, s: int, o: int) -> Values:
-        """Return the left-hand sides of D0, 1m, or for ``pair`` 1 of 0D, m1, over (d, e)."""
-        # X is in the term of the corner's own p, Y in that of the opposite one.
-        near0, above, near1, below = self._binomials(s, o)
-        # up[d] = E T(o + X) and down[e] = E T(o - Y): pmf rows times values of T.
-        up = near0 @ table[corner ^ pair, s, o + above]
-        down = near1 @ table[1 - (corner ^ pair), s, o - below]
-        if pair == 0:
-            return up[:, None] - self._exp_epsilon * down
-        return down - self._exp_epsilon * up[:, None]
-
-    def _mixed(self, table: Values, pair: int, corner: int, s: int, o: int) -> Values:
-        """Return the left-hand sides of D0, m1, or for ``pair`` 1 of 0D, 1m, over (d, e)."""
-        near0, above, near1, below = self._binomials(s, o)
-        # both[d, e] = E T(o + X - Y), from T over (values of X, values of Y).
-        both = near0 @ table[corner ^ pair, s, o + above[:, None] - below] @ near1.T
-        other = table[1 - (corner ^ pair), s, o]
-        return both - self._exp_epsilon * other if pair == 0 else other - self._exp_epsilon * both
-
-    def _binomials(self, s: int, o: int) -> tuple[Values, Indices, Values, Indices]:
-        """Return the pmfs of X for d <= K - s - o, the values of X, and the same for Y, e <= o."""
+    def _rows(self, table: Values, near0: int, near1: int, corner: int, s: int, o: int) -> Values:
+        """Return the left-hand sides of D0 or 0D, and 1m or m1, over (d, e)."""
         d, e = (self._voters - s - o, o) if self._delta else (0, 0)
-        near0, near1 = self._pmfs[: d + 1, : d + 1], self._pmfs[: e + 1, : e + 1]
-        return near0, np.arange(near0.shape[1]), near1, np.arange(near1.shape[1])
+        sides = []
+        for side in (0, 1):
+            # X is in the term of p at D0, of p' at 0D; Y in that of p' at 1m, of p at m1.
+            x = self._pmfs[: d + 1, : d + 1] if near0 == side else np.ones((d + 1, 1))
+            y = self._pmfs[: e + 1, : e + 1] if near1 != side else np.ones((e + 1, 1))
+            ones = o + np.arange(x.shape[1])[:, None] - np.arange(y.shape[1])
+            # Over (d, e): E T(o + X - Y), from T over (values of X, values of Y).
+            sides.append(x @ table[corner ^ side, s, ones] @ y.T)
+        return sides[0] - self._exp_epsilon * sides[1]
 
     def _mirrored(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return values over (corner, s, o) at (corner, s, K - s - o)."""

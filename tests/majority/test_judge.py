@@ -81,24 +81,22 @@ def test_every_row_is_within_the_bound(setting: Majority) -> None:
     k = setting.voters
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     for seed, gamma in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
-        best, bounds = rows_of._parts(levels(gamma))
-        assert bounds is not None
+        values, bounds, table = rows_of._parts(levels(gamma))
         rng = np.random.default_rng(seed)
         for _ in range(60):
             near0, near1, corner = rng.integers(2, size=3).tolist()
             s = int(rng.integers(k + 1))
             o = int(rng.integers(k + 1 - s))
             at = (near0, near1, corner, s, o)
-            make = rows_of._apart if near0 == near1 else rows_of._mixed
-            rows = make(best.table, near0, corner, s, o)
+            rows = rows_of._rows(table, *at)
             assert rows.shape == (k + 1 - s - o, o + 1)
             d, e = (int(rng.integers(n)) for n in rows.shape)
             exact = left_side(setting, gamma, rows_of.named(at, d, e))
             assert abs(F(float(rows[d, e])) - exact) <= error
             if near0 == near1:
-                exact = left_side(setting, gamma, rows_of.multiset(best.table, at))
-                assert abs(F(float(best.values[at])) - exact) <= error
-                assert best.values[at] >= rows.max() - 2 * float(error)
+                exact = left_side(setting, gamma, rows_of.multiset(table, at))
+                assert abs(F(float(values[at])) - exact) <= error
+                assert values[at] >= rows.max() - 2 * float(error)
             elif d and e:
                 bound = bounds[near0, corner, s, o]
                 assert exact <= F(float(bound)) + 8 * error
@@ -110,16 +108,15 @@ def test_the_screen_leaves_open_what_it_must(setting: Majority) -> None:
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
     gamma = weights(setting.table(np.array(random_weights(setting, 2)) / ONE))
     h, budget = levels(gamma), float(budget_of(setting))
-    best, _ = rows_of._parts(h)
+    values, _, table = rows_of._parts(h)
     for reach in (1e-12, 1e-9, 1e-3):
         low, high = budget * (1 - reach), budget * (1 + 1e-9)
         reached = rows_of.reaching(h, low, high, float(error), 10**9)
         names = [row_of(counts) for _, counts in reached.multisets]
         assert len(set(names)) == len(names)
         found = set(names)
-        for at in np.argwhere(best.values > -np.inf).tolist():
-            make = rows_of._apart if at[0] == at[1] else rows_of._mixed
-            rows = make(best.table, at[0], *at[2:])
+        for at in np.argwhere(values > -np.inf).tolist():
+            rows = rows_of._rows(table, *at)
             for d, e in np.argwhere((rows >= low) & (rows <= high)).tolist():
                 assert row_of(rows_of.named(tuple(at), d, e)) in found
 

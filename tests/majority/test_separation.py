@@ -14,7 +14,7 @@ from tests.majority.brute import reduced_multisets
 
 def price(setting: Majority, upper: np.ndarray) -> float:
     """Excess over the reduced set, in the units of the whole set."""
-    return 0.5 * setting.budget * CornerOracle(setting).price(upper).violation
+    return 0.5 * setting.budget * CornerOracle(setting).price(upper)[0]
 
 
 def full_excess(setting: Majority, upper: np.ndarray) -> float:
