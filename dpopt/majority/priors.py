@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import betainc, betaln, gammaln, roots_jacobi, spherical_jn
+from scipy.special import (
+    betainc,
+    betaln,
+    gammaln,
+    roots_jacobi,
+    spherical_jn,
+    xlog1py,
+    xlogy,
+)
 
-from dpopt import _checks
+from dpopt import _checks, verify
 from dpopt._errors import ParameterError
-from dpopt._numbers import digits
 from dpopt._types import Matrix, Vector, brief, frozen
 from dpopt.prob import binomial_pmf
 
@@ -23,18 +28,17 @@ _MOST_NODES, _LARGEST_SHAPE = 600, 100.0
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
-@runtime_checkable
-class Prior(Protocol):
-    """A distribution of (p_1, ..., p_K); `parse_prior` reads the text form of most of them."""
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Smallest and largest p."""
-        ...
-
-    def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
-        """Draw p's, shape (draws, K); for experiments, not private."""
-        ...
+def _parsed(text: str) -> tuple[str, tuple[float, ...]]:
+    """Return the name and the numbers of a prior's text form, checked."""
+    try:
+        name, numbers = verify.voters_prior(text)
+    except verify.Malformed:
+        raise ParameterError(
+            f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
+            "with disjoint intervals in [0, 1], ascending; beta:A,B, with A and B in [1e-300, "
+            "10000]; common- before either of these; or point:P[,P], with P in [0, 1]."
+        ) from None
+    return name, tuple(map(float, numbers))
 
 
 @dataclass(frozen=True)
@@ -49,24 +53,13 @@ class UniformPrior:
 
     def __post_init__(self) -> None:
         pairs = self.intervals
-        is_sequence = isinstance(pairs, tuple | list) and len(pairs) > 0
-        if not is_sequence or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
+        if not isinstance(pairs, tuple | list) or any(np.shape(pair) != (2,) for pair in pairs):
             raise ParameterError(
                 "prior's intervals must be at least one pair (lower, upper), such as (0, 1)."
             )
-        previous, checked = 0.0, []
-        for lower, upper in pairs:
-            lower = _checks.real("prior's lower end", lower, 0.0, 1.0)
-            upper = _checks.real("prior's upper end", upper, 0.0, 1.0)
-            if not lower < upper:
-                raise ParameterError(
-                    f"prior has interval [{digits(lower)}, {digits(upper)}]; it is empty."
-                )
-            if lower < previous:
-                raise ParameterError("prior's intervals overlap; they must be disjoint, ascending.")
-            previous = upper
-            checked.append((lower, upper))
-        object.__setattr__(self, "intervals", tuple(checked))
+        ends = (tuple(_checks.real("prior's end", end) for end in pair) for pair in pairs)
+        object.__setattr__(self, "intervals", tuple(ends))
+        _parsed(str(self))
 
     def __str__(self) -> str:
         ends = (repr(end).removesuffix(".0") for pair in self.intervals for end in pair)
@@ -169,7 +162,12 @@ class BetaPrior:
         """Bound v with |tilted(t)| <= v / t: twice the peak of each density; inf if unbounded."""
         if self.a < 1.0 or self.b < 1.0:
             return math.inf
-        return 2 * max(_peak(self.a + 1, self.b, self), _peak(self.a, self.b + 1, self))
+        logs = []
+        for a, b in ((self.a, self.b - 1), (self.a - 1, self.b)):
+            # p^a (1 - p)^b is largest at a / (a + b).
+            mode = a / (a + b)
+            logs.append(xlogy(a, mode) + xlog1py(b, -mode))
+        return 2 * math.exp(max(logs) - betaln(self.a, self.b))
 
     def within(self, terms_by_width: float) -> bool:
         """Whether `tilted` reaches t = 2 pi terms / width."""
@@ -179,14 +177,8 @@ class BetaPrior:
         )
 
     def tilted(self, t: Vector) -> tuple[np.ndarray, np.ndarray]:
-        """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], by Gauss-Jacobi quadrature.
-
-        Raises:
-            ParameterError: if some t needs more than 600 nodes.
-        """
+        """Return E[p e^{it(p - 1/2)}] and E[(1 - p) e^{it(p - 1/2)}], by Gauss's quadrature."""
         nodes = math.ceil(0.25 * float(np.max(t))) + 40
-        if nodes > _MOST_NODES:
-            raise ParameterError(f"prior is {self}; t is {np.max(t):g}, too large for quadrature.")
         x, weight = roots_jacobi(nodes, self.b - 1, self.a - 1)
         p, weight = (1 + x) / 2, weight / weight.sum()
         wave = np.exp(1j * np.multiply.outer(t, p - 0.5)) * weight
@@ -203,15 +195,6 @@ class BetaPrior:
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Vector:
         """Draw independent p's; for experiments, not private."""
         return rng.beta(self.a, self.b, shape)
-
-
-def _peak(a: float, b: float, base: BetaPrior) -> float:
-    """Return the largest value of p^(a-1) (1-p)^(b-1) / B(base.a, base.b), for a, b >= 1."""
-    mode = (a - 1) / (a + b - 2) if a + b > 2 else 0.5
-    log = 0.0
-    log += (a - 1) * math.log(mode) if a > 1 else 0.0
-    log += (b - 1) * math.log1p(-mode) if b > 1 else 0.0
-    return math.exp(log - float(betaln(base.a, base.b)))
 
 
 @dataclass(frozen=True)
@@ -354,6 +337,9 @@ REGRET_PRIORS = (
 )
 """The default priors of the objective "least-regret"."""
 
+Prior = UniformPrior | BetaPrior | CommonPrior | PointPrior | SamplePrior | RecordedPrior
+"""A distribution of (p_1, ..., p_K)."""
+
 PriorLike = Prior | str
 """A prior, or its name."""
 
@@ -365,12 +351,20 @@ def as_prior(prior: object) -> Prior:
     """
     if prior is None:
         return DEFAULT_PRIOR
-    if isinstance(prior, str):
-        recorded = re.fullmatch(r"samples:\d+x\d+:[0-9a-f]{16}", prior)
-        return RecordedPrior(prior) if recorded else parse_prior(prior)
-    if isinstance(prior, type) or not isinstance(prior, Prior):
+    if isinstance(prior, Prior):
+        return prior
+    if not isinstance(prior, str):
         raise ParameterError(f"prior is {_checks.shown(prior)}; it must be a prior, or its name.")
-    return prior
+    name, values = _parsed(prior)
+    if name == "samples":
+        return RecordedPrior(prior)
+    if name == "point":
+        return PointPrior(values)
+    if name.endswith("beta"):
+        base = BetaPrior(*values)
+    else:
+        base = UniformPrior(tuple(zip(values[::2], values[1::2], strict=True)))
+    return CommonPrior(base) if name.startswith("common-") else base
 
 
 def several_priors(priors: object) -> tuple[Prior, ...] | None:
@@ -398,22 +392,9 @@ def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrio
         ParameterError: for any other form, or values out of range.
     """
     _checks.instance("prior", text, str)
-    kind, _, numbers = text.partition(":")
-    if kind in ("common-uniform", "common-beta"):
-        base = parse_prior(text.removeprefix("common-"))
-        if isinstance(base, UniformPrior | BetaPrior):
-            return CommonPrior(base)
-    try:
-        values = tuple(float(number) for number in numbers.split(","))
-    except ValueError:
-        values = ()
-    if kind == "uniform" and values and len(values) % 2 == 0:
-        return UniformPrior(tuple(zip(values[::2], values[1::2], strict=True)))
-    if kind == "beta" and len(values) == 2:
-        return BetaPrior(*values)
-    if kind == "point" and values:
-        return PointPrior(values)
-    raise ParameterError(
-        f"prior is {_checks.shown(text)}; it must have the form uniform:LOW,HIGH[,LOW,HIGH], "
-        "beta:A,B, common-uniform:LOW,HIGH, common-beta:A,B or point:P[,P]."
-    )
+    prior = as_prior(text)
+    if isinstance(prior, SamplePrior | RecordedPrior):
+        raise ParameterError(
+            f"prior is {text!r}; it must have the form of one that can be sampled."
+        )
+    return prior
