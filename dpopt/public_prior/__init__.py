@@ -6,10 +6,11 @@ Zamanlooy, Diaz, Asoodeh, "Locally Private Sampling with Public Data".
 from dpopt.public_prior.mollifier import mollify
 from dpopt.public_prior.prior import (
     PublicDistribution,
+    diagonal_bounds,
     draw_own_category,
+    minimax_utility,
     public_distribution,
 )
-from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 
 __all__ = [
     "PublicDistribution",

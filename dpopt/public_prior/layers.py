@@ -12,13 +12,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from dpopt import verify
 from dpopt._types import IntVector, Vector, frozen
+from dpopt.privacy.plain import fingerprint
 from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
 
@@ -64,20 +65,16 @@ class LayeredTable:
         return "layers", self.public.masses, self.epsilon, self.objective, self.bits
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LayeredTable):
-            return NotImplemented
-        same = np.array_equal(self.public.masses, other.public.masses)
-        return same and self.key[2:] == other.key[2:]
+        return isinstance(other, LayeredTable) and fingerprint(*self.key) == fingerprint(*other.key)
 
     def __hash__(self) -> int:
-        return hash(self.key[2:])
+        return hash(fingerprint(*self.key))
 
     @cached_property
     def layers(self) -> verify.Layers:
         """The integers, categories by ascending mass."""
-        masses, names = self.public.masses.tolist(), ("epsilon", "objective")
-        setting = {"public": masses, **{name: getattr(self, name) for name in names}}
-        return verify.layers(setting, self.bits)
+        setting = {"public": self.public.masses.tolist(), "epsilon": self.epsilon}
+        return verify.layers(setting | {"objective": self.objective}, self.bits)
 
     @cached_property
     def decided(self) -> tuple[verify.Verdict, Fraction]:
@@ -87,17 +84,13 @@ class LayeredTable:
     @cached_property
     def _sums(self) -> tuple[list[int], list[int]]:
         """Cumulative w and k from 0, n + 1 integers each."""
-        return list(accumulate(self.layers.w, initial=0)), list(
-            accumulate(self.layers.k, initial=0)
-        )
+        w, k = (list(accumulate(each, initial=0)) for each in (self.layers.w, self.layers.k))
+        return w, k
 
     @cached_property
     def _rank(self) -> IntVector:
-        """Rank of each category by ascending mass, from 0."""
-        # The inverse permutation of ``order``.
-        rank = np.empty(self.public.size, dtype=np.int64)
-        rank[self.public.order] = np.arange(self.public.size)
-        return rank
+        """Rank of each category by ascending mass, from 0: the inverse permutation of ``order``."""
+        return np.argsort(self.public.order)
 
     # --- integers ---
 
@@ -109,15 +102,12 @@ class LayeredTable:
         first, end = (0, n) if layers.flat else (i + 1, i)
         row = [*layers.w[:end], *[0] * (n - end)]
         row[i] += layers.e[i]
-        marks = [self._mark(i, c) for c in self._sums[1][first:]]
-        for j in range(first, n):
-            row[j] += marks[j - first + 1] - marks[j - first]
+        # floor(rest C / S): where a share begins, after shares of sum C.
+        remainder, of = layers.rests[i]
+        marks = [remainder * c // of for c in accumulate(layers.k[first:], initial=0)]
+        for j, (before, after) in enumerate(pairwise(marks), first):
+            row[j] += after - before
         return [row[rank] for rank in self._rank]
-
-    def _mark(self, i: int, sum_: int) -> int:
-        """Return floor(rest C / S): where a share of row i begins, after shares of sum C."""
-        remainder, of = self.layers.rests[i]
-        return remainder * (sum_ - (0 if self.layers.flat else self._sums[1][i + 1])) // of
 
     def drawn(self, labels: IntVector, source: Source) -> tuple[IntVector, bool]:
         """Return a category drawn exactly from the row of each label; see `Table.drawn`."""
@@ -157,10 +147,8 @@ class LayeredTable:
     @cached_property
     def diagonal(self) -> Vector:
         """K_ii, shape (n,), read-only."""
-        layers, unit, diagonal = self.layers, 1 << self.bits, np.empty(self.public.size)
-        weights = [weight for weight, _, _ in layers.columns()] if layers.flat else layers.e
-        diagonal[self.public.order] = [weight / unit for weight in weights]
-        return frozen(diagonal)
+        weights = [weight / (1 << self.bits) for weight, _, _ in self.layers.columns()]
+        return frozen(np.array(weights)[self._rank])
 
     def apply(self, p: Vector) -> Vector:
         """Return p K for distributions p of shape (..., n), in O(n) each."""

@@ -34,9 +34,6 @@ from dpopt.public_prior.setting import PriorSetting
 
 # Probabilities held at once while users are projected: bounds memory.
 _CHUNK = 1 << 20
-# Bits of the width of the rarest category's interval in integer weights; and the word size that the
-# bits of a distribution are a multiple of.
-_WIDTH, _WORD = 40, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +101,30 @@ class Mollifier(PriorSetting):
         return solution["pmf"]
 
     def table(self, point: Vector) -> tuple[int, ...]:
-        """Return r as integer weights in the box that sum to a power of two."""
-        return within_box(point, self.labelled.masses, self.epsilon)
+        """Return r as integer weights in the box that sum to a power of two.
+
+        With a rational h <= e^(epsilon/2) the box is q / h <= r <= q h, so any two distributions in
+        it have ratios of at most h^2 <= e^epsilon.
+        """
+        masses, epsilon = self.labelled.masses, self.epsilon
+        # Enough bits that the interval of the rarest category has more than 2^40 integers.
+        width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
+        total = 1 << 64 * math.ceil((40 - width) / 64)
+        half, exact = exp_lower(epsilon / 2), [Fraction(mass) for mass in masses.tolist()]
+        unit = total / sum(exact)
+        limits = [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
+        values = [Fraction(value) for value in point.tolist()]
+        scale = total / sum(values)
+        weights = [
+            min(max(round(value * scale), low), high)
+            for value, (low, high) in zip(values, limits, strict=True)
+        ]
+        missing = total - sum(weights)
+        for index, (low, high) in enumerate(limits):
+            change = min(max(missing, low - weights[index]), high - weights[index])
+            weights[index] += change
+            missing -= change
+        return tuple(weights)
 
     def judge(self, table: Any) -> Certificate:  # noqa: ANN401
         """Return the proof that r is in the box, whose distributions are within e^epsilon."""
@@ -179,32 +198,6 @@ class Mollifier(PriorSetting):
         }
 
 
-def within_box(pmf: Vector, masses: Vector, epsilon: float) -> tuple[int, ...]:
-    """Return a distribution as integer weights over a power of two, within the box.
-
-    With a rational h <= e^(epsilon/2) the box is q / h <= r <= q h, so any two distributions in it
-    have ratios of at most h^2 <= e^epsilon.
-    """
-    # Enough bits that the interval of the rarest category has more than 2^40 integers.
-    width = math.log2(float(masses.min())) + math.log2(-math.expm1(-epsilon)) - epsilon
-    total = 1 << _WORD * math.ceil((_WIDTH - width) / _WORD)
-    half, exact = exp_lower(epsilon / 2), [Fraction(mass) for mass in masses.tolist()]
-    unit = total / sum(exact)
-    limits = [(math.ceil(mass * unit / half), math.floor(mass * unit * half)) for mass in exact]
-    values = [Fraction(value) for value in pmf.tolist()]
-    scale = total / sum(values)
-    weights = [
-        min(max(round(value * scale), low), high)
-        for value, (low, high) in zip(values, limits, strict=True)
-    ]
-    missing = total - sum(weights)
-    for index, (low, high) in enumerate(limits):
-        change = min(max(missing, low - weights[index]), high - weights[index])
-        weights[index] += change
-        missing -= change
-    return tuple(weights)
-
-
 def _floats(pmf: Sequence[int]) -> Vector:
     total = sum(pmf)
     return np.array([weight / total for weight in pmf])
@@ -247,8 +240,7 @@ def mollify(public: PublicLike, pmfs: npt.ArrayLike, epsilon: float) -> Matrix:
     q = public_distribution(public).masses
     p = pmfs_over(pmfs, q.size)
     low, high = _limits(q, epsilon)
-    rows, step = p.reshape(-1, q.size), max(1, _CHUNK // q.size)
-    batches = [rows[start : start + step] for start in range(0, len(rows), step)]
+    batches = np.array_split(p.reshape(-1, q.size), -(-p.size // _CHUNK))
     projected = np.concatenate([_project(batch, q, low, high) for batch in batches])
     return frozen(projected.reshape(p.shape))
 

@@ -16,10 +16,8 @@ from dpopt.lp import Backend, Solution
 from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Problem
 from dpopt.prob import total_variation
-from dpopt.public_prior.prior import Labels, PublicLike, pmfs_over
-from dpopt.public_prior.program import KernelProgram, program_epsilon
-from dpopt.public_prior.setting import KeptPriorSetting
-from dpopt.public_prior.utility import minimax_utility
+from dpopt.public_prior.prior import Labels, PublicLike, minimax_utility, pmfs_over
+from dpopt.public_prior.setting import LARGEST_PROGRAM_EPSILON, KeptPriorSetting
 from dpopt.table import Table
 
 
@@ -67,7 +65,9 @@ class Population(KeptPriorSetting):
         users = np.atleast_2d(pmfs_over(self.users, self.labelled.size))
         _checks.choice("objective", self.objective, ("mean", "diagonal"))
         self.keep(
-            epsilon=program_epsilon(self.epsilon),
+            epsilon=_checks.real(
+                "epsilon", self.epsilon, 0.0, LARGEST_PROGRAM_EPSILON, open_lower=True
+            ),
             users=frozen(users),
             weights=_weights(self.weights, users.shape[0]),
             slack=_checks.real("slack", self.slack, 0.0, 1.0),
@@ -84,19 +84,39 @@ class Population(KeptPriorSetting):
         return cast(Matrix, self.users), cast(Vector, self.weights)
 
     def problem(self) -> Problem:
-        """Return the program over kernels that keep the prior; see `KernelProgram`."""
-        users, weights = self._pmfs
-        n = self.labelled.size
-        program = KernelProgram(self.labelled.masses, self.epsilon)
+        """Return the program over kernels that keep the prior; see `kernels`."""
+        (users, weights), problem = self._pmfs, self.kernels()
         least = max(0.0, 1.0 - minimax_utility(self.labelled, self.epsilon) - self.slack)
-        program.problem.add_rows("worst case", program.diagonal(), lower=least)
+        problem.add_rows("worst case", self.diagonal_rows(problem), lower=least)
         if self.objective == "mean":
-            _add_distances(program, users, weights)
+            self._add_distances(problem)
         else:
-            costs = np.ravel((weights @ users)[:, None] * (1 - np.eye(n)))
-            sides = program.over(sp.csr_array(costs[None, :])).items()
-            program.problem.minimise({name: row.toarray().ravel() for name, row in sides})
-        return program.problem
+            costs = np.ravel((weights @ users)[:, None] * (1 - np.eye(self.labelled.size)))
+            sides = self.over(problem, sp.csr_array(costs[None, :])).items()
+            problem.minimise({name: row.toarray().ravel() for name, row in sides})
+        return problem
+
+    def _add_distances(self, problem: Problem) -> None:
+        """Add a variable "shortfall" for each category that a user has, and minimise their mean."""
+        # The k-th shortfall is that of user[k] at category[k].
+        (users, weights), n = self._pmfs, self.labelled.size
+        user, category = np.nonzero(users)
+        entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
+        # Nonzeros of the rows "shortfalls": bounds memory and time.
+        if entries > 20_000_000:
+            raise ParameterError(
+                f"users make {entries:.3g} entries in the program's rows; at most 2e+07 "
+                "are allowed. Give fewer users, or objective 'diagonal'."
+            )
+        # Row k is (p_u K)_j, the sum of p_u(i) K[i, j] over the categories i that user u has.
+        pmfs = sp.coo_array(sp.csr_array(users)[user])
+        columns = pmfs.col.astype(np.int64) * n + category[pmfs.row]
+        rows = sp.csr_array((pmfs.data, (pmfs.row, columns)), shape=(user.size, n**2))
+        released = self.over(problem, rows)
+        problem.add_variables("shortfall", user.size, lower=0.0, upper=1.0)
+        sides = {**released, "shortfall": sp.eye_array(user.size)}
+        problem.add_rows("shortfalls", sides, lower=users[user, category])
+        problem.minimise({"shortfall": weights[user]})
 
     def solved(
         self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
@@ -121,38 +141,6 @@ class Population(KeptPriorSetting):
         if self.objective == "diagonal":
             return float(weights @ users @ (1 - self.diagonal(table)))
         return float(weights @ total_variation(users, users @ table.matrix()))
-
-
-def _add_distances(program: KernelProgram, users: Matrix, weights: Vector) -> None:
-    """Add a variable "shortfall" for each category that a user has, and minimise their mean."""
-    # The k-th shortfall is that of user[k] at category[k].
-    user, category = np.nonzero(users)
-    entries = int(np.count_nonzero(users, axis=1)[user].sum()) + 2 * user.size
-    # Nonzeros of the rows "shortfalls": bounds memory and time.
-    if entries > 20_000_000:
-        raise ParameterError(
-            f"users make {entries:.3g} entries in the program's rows; at most 2e+07 "
-            "are allowed. Give fewer users, or objective 'diagonal'."
-        )
-    released, problem = program.over(_released_rows(users, user, category)), program.problem
-    problem.add_variables("shortfall", user.size, lower=0.0, upper=1.0)
-    sides = {**released, "shortfall": sp.eye_array(user.size)}
-    problem.add_rows("shortfalls", sides, lower=users[user, category])
-    problem.minimise({"shortfall": weights[user]})
-
-
-def _released_rows(
-    users: Matrix, user: npt.NDArray[np.int64], category: npt.NDArray[np.int64]
-) -> sp.csr_array:
-    """Return (p_u K)_j as rows over the flattened kernel, for each user u and j in p_u's support.
-
-    A row is sum_i p_u(i) K[i, j] over i in the support; K[i, j] is variable i n + j.
-    """
-    n = users.shape[1]
-    # Row r is p_u, of the user of r: a column for each category i.
-    pmfs = sp.coo_array(sp.csr_array(users)[user])
-    columns = pmfs.col.astype(np.int64) * n + category[pmfs.row]
-    return sp.csr_array((pmfs.data, (pmfs.row, columns)), shape=(user.size, n**2))
 
 
 def _weights(weights: npt.ArrayLike | None, users: int) -> Vector:

@@ -1,4 +1,7 @@
-"""The public distribution, and users' inputs: their categories, or counts of categories."""
+"""The public distribution, its bounds on every private kernel, and users' inputs.
+
+The bounds are Theorem 1 and Lemma 3 of the paper.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,6 @@ LEAST_EPSILON = 1e-9
 
 Labels = Sequence[Hashable]
 """Names of the categories; as a text, a,b,c."""
-
-Counts = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +122,6 @@ def public_distribution(
     return PublicDistribution(names, frozen(values))
 
 
-def distributions(values: npt.ArrayLike, size: int) -> Vector:
-    """Return one checked distribution, shape (size,), or several, shape (users, size)."""
-    array = _checks.floats("p", values)
-    if array.ndim not in (1, 2) or array.shape[-1] != size:
-        raise ParameterError(f"p has shape {array.shape}; it must be ({size},) or (users, {size}).")
-    if not np.all(np.isfinite(array)) or np.any(array < 0):
-        raise ParameterError("p holds a negative number, or one that is not finite.")
-    # The sum of what is no distribution may be beyond all floats.
-    with np.errstate(over="ignore"):
-        sums = array.sum(axis=-1)
-    if np.any(np.abs(sums - 1.0) > TOLERANCE):
-        raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
-    return array
-
-
 def _labels(labels: object, size: int) -> Sequence[Hashable]:
     """Return checked names, ``size`` of them; 0..size-1 if there are none."""
     if labels is None:
@@ -152,12 +138,64 @@ def _labels(labels: object, size: int) -> Sequence[Hashable]:
     return names
 
 
-def pmfs_over(pmfs: npt.ArrayLike, labels: int) -> Matrix:
-    """Return users' distributions, checked and normalised, shape (n,) or (users, n)."""
-    p = distributions(pmfs, labels)
-    if p.size == 0:
-        raise ParameterError(f"p has shape {p.shape}; it must hold at least one distribution.")
-    return np.asarray(p / p.sum(axis=-1, keepdims=True))
+def minimax_utility(public: PublicLike, epsilon: float) -> float:
+    """Return Gamma_TV(q, epsilon), the least worst-case total variation (Theorem 1).
+
+    Gamma_TV = min over K of max over p of TV(p, p K), over epsilon-LDP kernels with q K = q. It is
+    1 - x with x the least of `diagonal_bounds`. For the f-divergence of any convex f with f(1) = 0
+    the least worst case is (1 - x) f(0) + x f(1 / x), attained by the same kernels.
+
+    Args:
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
+        epsilon: above 0, in nats, at most 600.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    smallest = float(public_distribution(public).masses.min())
+    # The odds (1 - x) / x, computed without cancellation.
+    odds = (1.0 - smallest) / smallest * math.exp(-_privacy(epsilon))
+    # They overflow to infinity if the mass is below the normal range of floats.
+    return 1.0 if math.isinf(odds) else odds / (1.0 + odds)
+
+
+def diagonal_bounds(public: PublicLike, epsilon: float) -> Vector:
+    """Return upper bounds on K_ii: e^epsilon q_i / (e^epsilon q_i + 1 - q_i) (Lemma 3).
+
+    Args:
+        public: q, shape (n,), above 0, summing to 1; or a `PublicDistribution`.
+        epsilon: above 0, in nats, at most 600.
+
+    Returns:
+        Shape (n,), read-only.
+
+    Raises:
+        ParameterError: if an argument is out of range.
+    """
+    q = public_distribution(public).masses
+    return frozen(q / (q + (1.0 - q) * math.exp(-_privacy(epsilon))))
+
+
+def _privacy(epsilon: float) -> float:
+    return _checks.real("epsilon", epsilon, 0.0, 600.0, open_lower=True)
+
+
+def pmfs_over(values: npt.ArrayLike, size: int) -> Matrix:
+    """Return distributions, checked and normalised: one, shape (size,), or several, a row each."""
+    array = _checks.floats("p", values)
+    if array.ndim not in (1, 2) or array.shape[-1] != size or array.size == 0:
+        raise ParameterError(
+            f"p has shape {array.shape}; it must be ({size},), or (users, {size}) with users at "
+            "least 1."
+        )
+    if not np.all(np.isfinite(array)) or np.any(array < 0):
+        raise ParameterError("p holds a negative number, or one that is not finite.")
+    # The sum of what is no distribution may be beyond all floats.
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=-1, keepdims=True)
+    if np.any(np.abs(sums - 1.0) > TOLERANCE):
+        raise ParameterError(f"p does not sum to 1 up to {TOLERANCE:g}; divide it by its sum.")
+    return np.asarray(array / sums)
 
 
 def places_of(public: PublicDistribution, own: object) -> tuple[IntVector, bool]:
@@ -194,12 +232,19 @@ def _in_order(counts: Any, labels: Sequence[Hashable]) -> Any:  # noqa: ANN401
     return counts[list(labels)] if same else counts
 
 
-def _counts(table: npt.NDArray[Any]) -> Counts:
+def _counts(table: npt.NDArray[Any]) -> npt.NDArray[np.int64] | npt.NDArray[np.object_]:
     """Return counts, shape (users, n), as integers: of 64 bits if every user's sum fits."""
-    if table.dtype.kind == "O":
-        table = np.array([_as_integers(row) for row in table], dtype=object).reshape(table.shape)
-    elif table.dtype.kind not in "iu":
+    exact = (isinstance(value, Rational) and not isinstance(value, bool) for value in table.flat)
+    if table.dtype.kind not in "iuO" or (table.dtype.kind == "O" and not all(exact)):
         raise ParameterError("counts must be integers or Fractions; floats are not exact.")
+    if table.dtype.kind == "O":
+        # Times a common denominator of the user's.
+        rows = [[rational("counts", value) for value in row] for row in table]
+        common = [math.lcm(*(value.denominator for value in row)) for row in rows]
+        if max(common, default=1).bit_length() > MOST_BITS:
+            raise ParameterError(f"counts have a common denominator beyond 2^{MOST_BITS}.")
+        scaled = [[int(v * c) for v in row] for row, c in zip(rows, common, strict=True)]
+        table = np.array(scaled, dtype=object).reshape(table.shape)
     if np.any(table < 0):
         raise ParameterError("counts holds a negative number.")
     large = table.size and int(table.max()) > (1 << 62) // table.shape[1]
@@ -207,17 +252,6 @@ def _counts(table: npt.NDArray[Any]) -> Counts:
     if np.any(counts.sum(axis=1) == 0):
         raise ParameterError("counts has a user whose counts are all 0; leave such users out.")
     return counts
-
-
-def _as_integers(row: npt.NDArray[np.object_]) -> list[int]:
-    """Return rationals times their common denominator, as integers."""
-    if not all(isinstance(value, Rational) and not isinstance(value, bool) for value in row):
-        raise ParameterError("counts must be integers or Fractions; floats are not exact.")
-    exact = [rational("counts", value) for value in row]
-    common = math.lcm(*(value.denominator for value in exact))
-    if common.bit_length() > MOST_BITS:
-        raise ParameterError(f"counts have a common denominator beyond 2^{MOST_BITS}.")
-    return [int(value * common) for value in exact]
 
 
 def draw_own_category(

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError, SolverError
 from dpopt._figure import LIMIT
 from dpopt._numbers import roughly
-from dpopt._types import Json, Matrix, Vector, frozen
+from dpopt._types import Json, Matrix, SparseMatrix, Vector, frozen
 from dpopt.lp import Backend, Solution, Status
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.privacy.cost import Least
@@ -28,15 +29,15 @@ from dpopt.public_prior.prior import (
     Labels,
     PublicDistribution,
     PublicLike,
-    distributions,
+    diagonal_bounds,
+    minimax_utility,
     named,
     places_of,
+    pmfs_over,
     public_distribution,
 )
-from dpopt.public_prior.program import KernelProgram, add_leximin
-from dpopt.public_prior.utility import diagonal_bounds, minimax_utility
 from dpopt.shape import Setting
-from dpopt.table import Graph, Table, constant
+from dpopt.table import Graph, Table, add_table, constant, over_masses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 # Bits of a table's weights, at least; and bits of the rarest category's slack for rounding.
 _BITS, _SPARE_BITS = 62, 32
+LARGEST_PROGRAM_EPSILON = 16.0
+"""In nats; of a program over kernels."""
 
 
 class PriorSetting(Setting):
@@ -120,6 +123,40 @@ class KeptPriorSetting(PriorSetting):
         """The complete graph of the categories: a kernel is private between any two."""
         return Graph(self.labelled.size, self.labelled.size)
 
+    def kernels(self) -> Problem:
+        """Return the program over all such kernels: "sums", "privacy", "invariance"; no objective.
+
+        Raises:
+            ParameterError: for more than 1,000 categories, or an epsilon above 16.
+        """
+        n, q = self.labelled.size, self.labelled.masses
+        # e^-epsilon must stay well above a solver's tolerance, 1e-10: from 18 on solves failed for
+        # masses below 1e-8.
+        _checks.real("epsilon", self.epsilon, 0.0, LARGEST_PROGRAM_EPSILON)
+        # Largest number of categories of a program over kernels.
+        if n > 1000:
+            raise ParameterError(
+                f"public has {n} categories; its program is written out for at most 1000, "
+                "and the closed forms are for any number."
+            )
+        problem = Problem("kernel that keeps a prior")
+        add_table(problem, self.domain, self.guarantee)
+        # Row j is entry j of q K; K[i, j] is variable i n + j of the flattened kernel.
+        matrix = sp.kron(sp.csr_array(q[None, :]), sp.eye_array(n), format="csr")
+        problem.add_rows("invariance", self.over(problem, matrix), lower=q, upper=q)
+        return problem
+
+    def over(self, problem: Problem, matrix: SparseMatrix) -> dict[str, SparseMatrix]:
+        """Return rows over the flattened kernel as rows over the variables of `kernels`."""
+        return over_masses(problem, self.domain, self.guarantee, matrix)
+
+    def diagonal_rows(self, problem: Problem) -> dict[str, SparseMatrix]:
+        """Return K_11 .. K_nn as rows over the variables of `kernels`."""
+        rows = np.arange(self.labelled.size)
+        # K_ii is variable i (n + 1) of the flattened kernel.
+        entries = (np.ones(rows.size), (rows, rows * (rows.size + 1)))
+        return self.over(problem, sp.csr_array(entries, shape=(rows.size, rows.size**2)))
+
     def interior(self, values: Vector) -> Table:
         """Return the table that releases from q whatever the category: it is strictly feasible."""
         del values
@@ -155,18 +192,27 @@ class KeptPriorSetting(PriorSetting):
           privacy: rounding may violate it by this much.
         """
         return {
-            "apply": lambda: partial(self.applied, table),
+            "apply": lambda: partial(self._applied, table),
             "diagonal": lambda: self.diagonal(table),
-            "drift": lambda: self.drift(table),
+            "drift": lambda: self._drift(table),
             "gamma_tv": lambda: minimax_utility(self.labelled, self.epsilon),
-            "kernel": lambda: self.matrix(table),
+            "kernel": lambda: self._matrix(table),
             "worst_tv": lambda: self.worst(table),
         }
 
-    def applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
-        """Return p K for one user or several, as floats; releases are not drawn from it."""
-        pmfs = distributions(p, self.labelled.size)
+    def _applied(self, table: Any, p: npt.ArrayLike) -> Vector:  # noqa: ANN401
+        pmfs = pmfs_over(p, self.labelled.size)
         return pmfs @ table.matrix() if isinstance(table, Table) else table.apply(pmfs)
+
+    def _drift(self, table: Any) -> float:  # noqa: ANN401
+        q = self.labelled.masses
+        if isinstance(table, Table):
+            return float(total_variation(q, q @ table.matrix()))
+        return float(table.decided[0].missed)
+
+    def _matrix(self, table: Any) -> Matrix:  # noqa: ANN401
+        self._require_few("its matrix is made", "use apply")
+        return frozen(table.matrix())
 
     def diagonal(self, table: Any) -> Vector:  # noqa: ANN401
         """Return K_ii, shape (n,), read-only."""
@@ -177,18 +223,6 @@ class KeptPriorSetting(PriorSetting):
         """Return 1 - min K_ii, the largest total variation between p and p K over all p."""
         least = self.diagonal(table).min() if isinstance(table, Table) else table.decided[1]
         return float(1 - least)
-
-    def drift(self, table: Any) -> float:  # noqa: ANN401
-        """Return an upper bound on the total variation between q K and q."""
-        q = self.labelled.masses
-        if isinstance(table, Table):
-            return float(total_variation(q, q @ table.matrix()))
-        return float(table.decided[0].missed)
-
-    def matrix(self, table: Any) -> Matrix:  # noqa: ANN401
-        """Return K as floats, shape (n, n), read-only."""
-        self._require_few("its matrix is made", "use apply")
-        return frozen(table.matrix())
 
     def _require_few(self, what: str, instead: str) -> None:
         # Categories up to which n^2 floats or integers are listed (200 MB of floats).
@@ -251,7 +285,7 @@ class PublicPrior(KeptPriorSetting):
     the largest total variation between p and p K over all p; samplers that are not linear in p can
     have a smaller one. Algorithm 1 solves it in O(n) after sorting. Among the optima "leximin" also
     maximises the second smallest K_ii, then the third, and so on: again a closed form in O(n), or a
-    program of n objectives in order (see `add_leximin`). A program is written out for at most 1,000
+    program of n objectives in order. A program is written out for at most 1,000
     categories and epsilon up to 16; the closed forms have no such limit.
 
     Attributes:
@@ -289,14 +323,14 @@ class PublicPrior(KeptPriorSetting):
 
     def problem(self) -> Problem:
         """Return the program of the least worst case; "leximin" adds objectives after it."""
-        program = KernelProgram(self.labelled.masses, self.epsilon)
-        program.problem.add_variables("worst", 1, lower=0.0, upper=1.0)
-        losses = {**program.diagonal(), "worst": np.ones((self.labelled.size, 1))}
-        program.problem.add_rows("losses", losses, lower=1.0)
-        program.problem.minimise({"worst": 1.0})
-        if self.objective == "leximin":
-            add_leximin(program)
-        return program.problem
+        problem, n = self.kernels(), self.labelled.size
+        diagonal = self.diagonal_rows(problem)
+        problem.add_variables("worst", 1, lower=0.0, upper=1.0)
+        problem.add_rows("losses", {**diagonal, "worst": np.ones((n, 1))}, lower=1.0)
+        problem.minimise({"worst": 1.0})
+        if self.objective == "leximin" and n > 1:
+            _add_leximin(problem, diagonal, n)
+        return problem
 
     def closed_form(self) -> LayeredTable:
         """Return Algorithm 1, or the leximin kernel."""
@@ -351,3 +385,29 @@ class PublicPrior(KeptPriorSetting):
         if table.bits != plain["bits"]:
             raise ParameterError("its bits are not those of its kernel.")
         return table
+
+
+def _add_leximin(problem: Problem, diagonal: dict[str, SparseMatrix], n: int) -> None:
+    """Add the objectives of leximin after the first one, the largest min_i K_ii, in order.
+
+    The k-th, k = 2..n, is the sum of the k smallest K_ii (Ogryczak and Tamir, Inf. Process. Lett.
+    85 (2003)),
+
+        maximise   k level_k - sum_i short_ki
+        subject to short_ki >= level_k - K_ii, short_ki >= 0      "smallest"
+
+    so the smallest K_ii is as large as possible, then the second smallest, and so on.
+    """
+    problem.add_variables("level", n - 1, lower=0.0, upper=1.0)
+    problem.add_variables("short", (n - 1, n), lower=0.0, upper=1.0)
+    # Row (k - 2) n + i: short_ki - level_k + K_ii >= 0.
+    sides: dict[str, Any] = {
+        name: sp.vstack([rows] * (n - 1), format="csr") for name, rows in diagonal.items()
+    }
+    sides["level"] = sp.kron(sp.eye_array(n - 1), -np.ones((n, 1)), format="csr")
+    sides["short"] = sp.eye_array(n * (n - 1), format="csr")
+    problem.add_rows("smallest", sides, lower=0.0)
+    for k in range(2, n + 1):
+        short = np.zeros((n - 1, n))
+        short[k - 2] = -1.0
+        problem.then_maximise({"level": {k - 2: float(k)}, "short": short})

@@ -10,7 +10,7 @@ import pytest
 import dpopt
 from dpopt import Problem, PublicPrior, design, solve
 from dpopt._types import Vector
-from dpopt.public_prior.utility import minimax_utility
+from dpopt.public_prior import minimax_utility
 from dpopt.table import Graph, probabilities_of
 from tests.public_prior.closed_forms import algorithm_one, leximin_diagonal, priors
 
