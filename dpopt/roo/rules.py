@@ -8,13 +8,12 @@ runs from the largest m down for two categories, else from 0 up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 from dpopt import _checks, verify
-from dpopt._errors import DpoptError, ParameterError
+from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 from dpopt._progress import advance, expect, track
 from dpopt._types import brief
@@ -45,11 +44,11 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     """
     _checks.instance("setting", setting, RooSetting)
     _checks.choice("rule", rule, RULES)
-    n, k, last = setting.records, setting.categories, setting.largest_minimum
+    n, k, ratio = setting.records, setting.categories, setting.ratio
     if rule == "roo":
-        return (round_up(1 / (1 + Fraction(n, k) * (setting.ratio - 1))),)
+        return (round_up(1 / (1 + Fraction(n, k) * (ratio - 1))),)
     down, weights = rule == "exact" and k == 2, dict[int, int]()
-    least, free = _Least(setting, weights), first_free(setting)
+    free, last = first_free(setting), setting.largest_minimum
     _foresee(setting, 1)
     # Beyond ``free`` the empirical distribution satisfies all rows.
     start, end, step = (min(free, last), -1, -1) if down else (0, last + 1, 1)
@@ -58,7 +57,7 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
         if down:
             # The rows between m - 1 and m are those of m - 1.
             rows = [row for row in rows if row[1] == row[3]] + verify.moves(n, k, m + 1, rule)
-        weights[m] = max((least(row, m) for row in rows), default=0)
+        weights[m] = max((_least(n, k, ratio, row, m, weights) for row in rows), default=0)
         if weights[m] == 0 and m >= free and not down:
             advance(_STAGE, m, m)
             break
@@ -67,35 +66,27 @@ def rule_weights(setting: RooSetting, rule: str) -> tuple[int, ...]:
     return trimmed([weights[m] for m in sorted(weights)])
 
 
-class _Least:
-    """The least q_m over 2^62 with f(j, d) <= r f(i, c), rounded up, for rows of `dpopt.verify`.
+def _least(
+    n: int, k: int, ratio: Fraction, row: verify.Name, m: int, known: Mapping[int, int]
+) -> int:
+    """Return the least q_m over 2^62, rounded up, with f(j, d) <= r f(i, c), a row of `verify`.
 
-    Args:
-        setting: n, k and r.
-        known: the q_m over 2^62 that are decided.
+    0 if the row bounds q_m from above, or only others; ``known`` are the q_m that are decided.
     """
-
-    def __init__(self, setting: RooSetting, known: Mapping[int, int]) -> None:
-        self.n, self.k, self.known = setting.records, setting.categories, known
-        self.over, self.under = setting.ratio.as_integer_ratio()
-
-    def __call__(self, row: verify.Name, m: int) -> int:
-        """Return the least q_m that a row allows; 0 if it bounds it from above, or others only."""
-        # Times k n 2^62: q_j (n - k d) + k d <= r (q_i (n - k c) + k c).
-        _, i, c, j, d = row
-        if (i != m and (self.n >= self.k * d or i not in self.known)) or (
-            j != m and (self.n <= self.k * c or j not in self.known)
-        ):
-            return 0
-        before, after = self.over * (self.n - self.k * c), self.under * (self.n - self.k * d)
-        needed = self.k * (self.under * d - self.over * c) << BITS
-        if i != m:
-            slope, needed = -after, needed - before * self.known[i]
-        elif j != m:
-            slope, needed = before, needed + after * self.known[j]
-        else:
-            slope = before - after
-        return max(0, -(-needed // slope)) if slope > 0 else 0
+    # Times k n 2^62: q_j (n - k d) + k d <= r (q_i (n - k c) + k c).
+    _, i, c, j, d = row
+    if (i != m and (n >= k * d or i not in known)) or (j != m and (n <= k * c or j not in known)):
+        return 0
+    over, under = ratio.as_integer_ratio()
+    before, after = over * (n - k * c), under * (n - k * d)
+    needed = k * (under * d - over * c) << BITS
+    if i != m:
+        slope, needed = -after, needed - before * known[i]
+    elif j != m:
+        slope, needed = before, needed + after * known[j]
+    else:
+        slope = before - after
+    return max(0, -(-needed // slope)) if slope > 0 else 0
 
 
 def first_free(setting: RooSetting) -> int:
@@ -202,33 +193,28 @@ def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> R
 
 
 def witness_of(setting: RooSetting, move: Move) -> Witness:
-    """Return neighbouring data sets that realise a move, found by trying small counts."""
-    minimum, _, new_minimum, new_count = move
-    for runs in _data_sets(setting, move):
-        counts = [count for count, _ in runs]
-        # Move one record from run ``loss`` to run ``gain``, both of a single category.
-        for gain, loss in product(range(len(runs)), repeat=2):
-            after = list(counts)
-            after[gain] += 1
-            after[loss] -= 1
-            single = runs[gain][1] == runs[loss][1] == 1 and gain != loss
-            if single and after[0] == new_count and min(after) == new_minimum:
-                changed = tuple((new, n) for new, (_, n) in zip(after, runs, strict=True))
-                return Witness(runs, changed, (minimum, new_minimum))
-    raise DpoptError(f"no neighbouring data sets realise {move}.")
-
-
-def _data_sets(setting: RooSetting, move: Move) -> Iterator[Runs]:
-    """Yield data sets with smallest count m whose first category has the move's count."""
-    n, k, (m, first, *_) = setting.records, setting.categories, move
-    special = min(max(k - 2, 0), 2)
-    fillers = k - 2 - special
-    # Up to two categories have counts of their own, others share one, the last has what remains.
-    for values in product(range(m, m + 3), repeat=special):
-        for base in range(m, m + 2):
-            remaining = n - first - sum(values) - base * fillers
-            runs = [(first, 1), *((value, 1) for value in values)]
-            runs += [(base, fillers)] if fillers else []
-            runs.append((remaining, 1))
-            if min(count for count, _ in runs) == m:
-                yield tuple(runs)
+    """Return neighbouring data sets that realise a move of `dpopt.verify.moves`."""
+    i, c, j, d = move
+    m, k = max(i, j), setting.categories
+    # Of one data set, whose smallest count is m: the first category's count, m of all others but
+    # the last, and what remains. Of the other: the first category's count.
+    count, new = (c, d) if i == m else (d, c)
+    last = setting.records - count - (k - 2) * m
+    runs = [(count, 1), (m, k - 2), (last, 1)]
+    if i == j:
+        other = [(new, 1), (m, k - 2), (last - 1, 1)]
+    elif new < count:
+        other = [(new, 1), (m, k - 2), (last + 1, 1)]
+    elif k == 2:
+        other = [(new, 1), (last - 1, 1)]
+    elif new > count:
+        # One of the others falls to m - 1.
+        runs = [(count, 1), (m, 1), (m, k - 3), (last, 1)]
+        other = [(new, 1), (m - 1, 1), (m, k - 3), (last, 1)]
+    else:
+        # Then all others have m, and one of them gives a record to another.
+        runs = [(count, 1), (m, 1), (m, 1), (m, k - 3)]
+        other = [(new, 1), (m - 1, 1), (m + 1, 1), (m, k - 3)]
+    # Runs of no categories are left out.
+    before, after = (tuple(run for run in side if run[1]) for side in (runs, other))
+    return Witness(before, after, (i, j)) if i == m else Witness(after, before, (i, j))
