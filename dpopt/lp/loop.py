@@ -22,8 +22,12 @@ from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.backends.highs import Highs, conflict
 from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vertex
-from dpopt.lp.bounds import dual_bound, implied_bound
-from dpopt.lp.claims import surely_infeasible, surely_unbounded
+from dpopt.lp.certificates import (
+    dual_bound,
+    implied_bound,
+    surely_infeasible,
+    surely_unbounded,
+)
 from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Limits, Solution, Status, advice
@@ -232,18 +236,14 @@ class _Loop:
 
     def infeasible(self) -> InfeasibleError:
         """Return the error that names the blocks of an irreducible infeasible set, by HiGHS."""
-        indices, title = conflict(self.relaxation), repr(self.problem.name)
-        if indices is None:
-            return InfeasibleError(
-                f"{title} was reported infeasible; which blocks are in conflict is unknown."
-            )
-        in_rows = np.isin(np.arange(self.relaxation.rows.count), indices[0])
-        in_columns = np.isin(np.arange(self.model.cost.size), indices[1])
-        blocks, groups = self.rows_by_name().items(), self.model.variables.items()
-        names = [name for name, at in blocks if np.any(in_rows[at])]
-        names += [f"bounds of {name}" for name, at in groups if np.any(in_columns[at])]
+        rows, columns = conflict(self.relaxation) or ([], [])
+        named = [(name, at, rows) for name, at in self.rows_by_name().items()]
+        named += [(f"bounds of {n}", at, columns) for n, at in self.model.variables.items()]
+        indices = np.arange(max(self.relaxation.rows.count, self.model.cost.size))
+        names = tuple(n for n, at, chosen in named if np.isin(indices[at], chosen).any())
+        listed = ", ".join(names) or "unknown blocks"
         return InfeasibleError(
-            f"no point satisfies {title}; in conflict: {', '.join(names)}.", tuple(names)
+            f"no point satisfies {self.problem.name!r}; in conflict: {listed}.", names
         )
 
     def checked(self, x: Vector, y: Vector) -> _Answer | SolverError:

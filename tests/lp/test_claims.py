@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from dpopt import InfeasibleError, Problem, solve
-from dpopt.lp.claims import surely_infeasible, surely_unbounded
+from dpopt.lp.certificates import surely_infeasible, surely_unbounded
 from tests.lp.zoo import ZOO, random_program
 
 

@@ -20,7 +20,7 @@ from dpopt import (
     solve,
 )
 from dpopt.lp import Separation, make_rows
-from dpopt.lp.bounds import implied_bound, implied_box
+from dpopt.lp.certificates import implied_bound, implied_box
 
 CLOSE = 2e-6
 
