@@ -30,7 +30,7 @@ from dpopt.lp.certificates import (
 )
 from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Limits, Solution, Status, advice
+from dpopt.lp.solution import Solution, Status, advice
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -70,6 +70,16 @@ class Progress(ProgressEvent):
 
 
 @dataclass(frozen=True)
+class _Limits:
+    """The numbers of `solve` that say when a solve ends."""
+
+    tolerance: float
+    relative_gap: float
+    time_limit: float | None
+    stop_at_gap: float
+
+
+@dataclass(frozen=True)
 class _Answer:
     """A solution of the relaxation and the results of its checks.
 
@@ -94,16 +104,15 @@ class _Loop:
     """State of one solve: the relaxation, its bounds, and the family of each cut."""
 
     def __init__(
-        self, problem: Problem, backend: Backend, limits: Limits, start: Solution | None
+        self, problem: Problem, backend: Backend, limits: _Limits, start: Solution | None
     ) -> None:
         self.start = time.perf_counter()
         self.problem, self.backend, self.limits = problem, backend, limits
         self.model: Model = problem.assemble()
         # The model with all cuts appended, and the family (owner) of each cut.
-        size, initial = self.model.cost.size, list[tuple[str, Rows]]()
-        if size >= _LEAST_INITIAL:
-            families = problem.families.items()
-            initial = [(name, f.over_all(f.first(), size)) for name, f in families if f.first]
+        size = self.model.cost.size
+        families = problem.families.items() if size >= _LEAST_INITIAL else ()
+        initial = [(name, f.over_all(f.first(), size)) for name, f in families if f.first]
         rows = stack([self.model.rows, *(rows for _, rows in initial)], size)
         self.relaxation = replace(self.model, rows=rows)
         owners = [name for name, rows in initial for _ in range(rows.count)]
@@ -113,6 +122,7 @@ class _Loop:
         # are more central, and their cuts deeper: half of the rounds.
         solver = Highs(interior=1e-9) if initial and backend == Highs() else backend
         self.session: Session = solver.load(self.relaxation)
+        self.warm = self.session if isinstance(self.session, WarmSession) else None
         self.iterations, self.rounds = 0, 0
         # Lower bound on the minimisation, and the best feasible point so far.
         self.lower, self.feasible = -np.inf, cast(Vector | None, None)
@@ -120,8 +130,8 @@ class _Loop:
         self.slater, model = problem.inside, self.model
         if self.slater is not None:
             x = self.slater.x
-            outside = np.any(x < model.lower) or np.any(x > model.upper)
-            if outside or np.any(model.rows.violation(x) > limits.tolerance):
+            violated = np.any(model.rows.violation(x) > limits.tolerance)
+            if violated or np.any(x != np.clip(x, model.lower, model.upper)):
                 self.slater = None
         # Whether the solution is not that of the session's basis; whether some multipliers gave no
         # bound.
@@ -129,14 +139,13 @@ class _Loop:
         if start is not None and start.basis is not None:
             basis = start.basis
             self.append(still_cuts(problem, basis, start.cuts))
-            if basis.variables and isinstance(self.session, WarmSession):
+            if basis.variables and self.warm is not None:
                 # New variables are nonbasic and new rows basic, as in a start from scratch.
                 blocks, count = self.rows_by_name(), self.relaxation.rows.count
-                names, size = self.model.variables, self.model.cost.size
-                columns = joined(basis.variables, names, size, np.int8(0))
+                columns = joined(basis.variables, self.model.variables, size, np.int8(0))
                 rows = joined(basis.rows, blocks, count, BASIC)
                 y = self.sign * joined(start.duals, blocks, count, np.float64(0.0))
-                self.session.begin(columns, rows, dual_feasible(self.relaxation, columns, y))
+                self.warm.begin(columns, rows, dual_feasible(self.relaxation, columns, y))
 
     def remaining_seconds(self) -> float | None:
         """Return the remaining seconds, None without a limit; raise if time is used up."""
@@ -280,15 +289,19 @@ class _Loop:
         return _Answer(x, y, separations, worst, poor, gap)
 
     def bound(self, x: Vector, y: Vector) -> float:
-        """Return the dual bound; if it is infinite, that over implied variable bounds."""
+        """Return the dual bound; over implied bounds of variables without, if that is finite.
+
+        Over implied bounds no reduced cost counts as 0, unless they are infinite, too.
+        """
         bound = dual_bound(self.relaxation, y)
-        if np.isinf(bound):
-            return implied_bound(self.relaxation, y, float(self.model.cost @ x))
+        if not np.all(np.isfinite(self.model.lower) & np.isfinite(self.model.upper)):
+            implied = implied_bound(self.relaxation, y, float(self.model.cost @ x))
+            return implied if np.isfinite(implied) else bound
         return bound
 
     def refined(self, x: Vector, y: Vector) -> _Answer | None:
         """Return the answer at the vertex of the solver's basis; None if it fails or is poor."""
-        statuses = self.session.basis() if isinstance(self.session, WarmSession) else None
+        statuses = None if self.warm is None else self.warm.basis()
         pair = None if statuses is None else vertex(self.relaxation, *statuses, x, y)
         if pair is None or not all(np.all(np.isfinite(array)) for array in pair):
             return None
@@ -299,13 +312,6 @@ class _Loop:
     def sign(self) -> float:
         return -1.0 if self.problem.maximising else 1.0
 
-    @property
-    def gap(self) -> float:
-        """Distance from the best feasible point to the bound; infinite without such a point."""
-        if self.feasible is None:
-            return np.inf
-        return float(self.model.cost @ self.feasible) - self.lower
-
     def update_bounds(self, answer: _Answer, *, notify: bool) -> _Answer | None:
         """Update the bound and, by moving towards the Slater point, the best feasible point.
 
@@ -313,42 +319,40 @@ class _Loop:
         """
         if not (listening() or self.limits.stop_at_gap):
             return None
-        x, worst = answer.x, max(answer.worst, 0.0)
+        x, worst, cost, slater = answer.x, answer.worst, self.model.cost, self.slater
+        stop, tolerance = self.limits.stop_at_gap, self.limits.tolerance
         self.lower = max(self.lower, dual_bound(self.relaxation, answer.y))
-        slater, violated = self.slater, worst > self.limits.tolerance
-        if violated and slater is not None and np.isfinite(worst):
+        violated = worst > tolerance
+        moved = violated and slater is not None and np.isfinite(worst)
+        if moved and slater is not None:
             x = slater.x + slater.slack / (slater.slack + worst) * (x - slater.x)
-        if not violated or x is not answer.x:
-            cost = self.model.cost
-            if self.feasible is None or float(cost @ x) < float(cost @ self.feasible):
-                self.feasible = x
+        better = self.feasible is None or float(cost @ x) < float(cost @ self.feasible)
+        if better and (moved or not violated):
+            self.feasible = x
+        # Distance from the best feasible point to the bound; infinite without such a point.
+        gap = np.inf if self.feasible is None else float(cost @ self.feasible) - self.lower
         if notify:
-            self.report_round(answer)
-        if not self.limits.stop_at_gap or not violated or self.feasible is None:
+            self.report_round(answer, gap)
+        if not (stop and violated) or self.feasible is None:
             return None
-        unit = objective_size(self.model.cost, self.feasible)
-        if self.gap > self.limits.stop_at_gap * unit:
+        if gap > stop * objective_size(cost, self.feasible):
             return None
-        return self.central_answer(self.feasible, answer.y)
-
-    def report_round(self, answer: _Answer) -> None:
-        """Report a round to the listeners."""
-        x, worst, rows = answer.x, answer.worst, self.relaxation.rows.count
-        objective, bound = self.sign * float(self.model.cost @ x), self.sign * self.lower
-        message = (
-            f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
-            f"bound {bound:.9g}, gap {self.gap:.1e}, {rows:,} rows"
-        )
-        numbers = (objective, worst, rows, bound, self.gap)
-        report(Progress(_TASK, self.rounds, None, message, None, *numbers))
-
-    def central_answer(self, x: Vector, y: Vector) -> _Answer | None:
-        """Return the checked answer at a point without a basis; None if it fails or is poor."""
-        answer = self.checked(x, y)
-        if isinstance(answer, SolverError) or answer.poor or answer.worst > self.limits.tolerance:
+        stopped = self.checked(self.feasible, answer.y)
+        if isinstance(stopped, SolverError) or stopped.poor or stopped.worst > tolerance:
             return None
         self.central = True
-        return answer
+        return stopped
+
+    def report_round(self, answer: _Answer, gap: float) -> None:
+        """Report a round to the listeners."""
+        worst, rows = answer.worst, self.relaxation.rows.count
+        objective, bound = self.sign * float(self.model.cost @ answer.x), self.sign * self.lower
+        message = (
+            f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
+            f"bound {bound:.9g}, gap {gap:.1e}, {rows:,} rows"
+        )
+        numbers = (objective, worst, rows, bound, gap)
+        report(Progress(_TASK, self.rounds, None, message, None, *numbers))
 
     def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
         """Append those cuts to the relaxation that it does not have; False if there are none."""
@@ -375,8 +379,8 @@ class _Loop:
         Without a basis it holds only the families, so that their cuts can be reused.
         """
         families = {n: (family.oracle, family.over) for n, family in self.problem.families.items()}
-        statuses = self.session.basis() if isinstance(self.session, WarmSession) else None
-        if statuses is None or self.central:
+        statuses = None if self.warm is None or self.central else self.warm.basis()
+        if statuses is None:
             return Basis({}, {}, families) if families else None
         columns, rows = statuses
         return Basis(
@@ -395,12 +399,7 @@ class _Loop:
         x, sign, limits, blocks = answer.x, self.sign, self.limits, self.rows_by_name()
         rows, value = self.relaxation.rows, float(self.model.cost @ x)
         shapes, variables = self.problem.shapes, self.model.variables
-        bound = self.bound(x, answer.y)
-        if not np.all(np.isfinite(self.model.lower) & np.isfinite(self.model.upper)):
-            # Over the implied bounds no reduced cost counts as 0, unless they are infinite, too.
-            implied = implied_bound(self.relaxation, answer.y, value)
-            bound = implied if np.isfinite(implied) else bound
-        objective, bound = sign * value, sign * bound
+        objective, bound = sign * value, sign * self.bound(x, answer.y)
         stopped_early = limits.relative_gap < answer.gap <= limits.stop_at_gap
         checked = sum(reply.checked for reply in answer.separations.values())
         return Solution(
@@ -509,14 +508,16 @@ def solve(
     solver, max_rounds = get_backend(backend), _checks.integer("max_rounds", max_rounds, 1)
     tolerance = solver.tolerance if tolerance is None else tolerance
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
-    if relative_gap is not None:
-        _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
-    relative_gap = 10 * tolerance if relative_gap is None else relative_gap
-    termination = Limits(tolerance, relative_gap, time_limit, stop_at_gap)
+    relative_gap = min(1.0, 10 * tolerance) if relative_gap is None else relative_gap
+    _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
+    if time_limit is not None:
+        _checks.real("time_limit", time_limit, 0.0)
+    _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
+    termination = _Limits(tolerance, relative_gap, time_limit, stop_at_gap)
     if start is not None:
         _require_related(problem, start)
 
-    def optimum(program: Problem, termination: Limits, start: Solution | None) -> Solution:
+    def optimum(program: Problem, termination: _Limits, start: Solution | None) -> Solution:
         loop = _Loop(program, solver, termination, start)
         advance(_TASK, 0, message=program.name)
         while (answer := loop.round()) is None:
@@ -531,9 +532,9 @@ def solve(
 
 def _in_order(
     problem: Problem,
-    limits: Limits,
+    limits: _Limits,
     primary: Solution,
-    optimum: Callable[[Problem, Limits, Solution], Solution],
+    optimum: Callable[[Problem, _Limits, Solution], Solution],
 ) -> Solution:
     """Return the lexicographic optimum, with the bound and the duals of the first objective.
 
@@ -595,11 +596,9 @@ def _vector(values: object, size: int) -> Vector | None:
 
 def _keys(rows: Rows) -> list[bytes]:
     """Return a key for each row, the bytes of its columns, entries and limits."""
-    matrix = rows.matrix
-    keys = []
-    for row in range(rows.count):
-        entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        limits = np.array([rows.lower[row], rows.upper[row]])
-        columns = matrix.indices[entries].astype(np.int64).tobytes()
-        keys.append(columns + matrix.data[entries].tobytes() + limits.tobytes())
-    return keys
+    columns, entries, starts = rows.matrix.indices, rows.matrix.data, rows.matrix.indptr
+    limits = np.stack([rows.lower, rows.upper], axis=1)
+    return [
+        columns[a:b].astype(np.int64).tobytes() + entries[a:b].tobytes() + ends.tobytes()
+        for a, b, ends in zip(starts[:-1], starts[1:], limits, strict=True)
+    ]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dpopt import _checks
 from dpopt._types import Vector, brief
 from dpopt.lp.basis import Basis
 from dpopt.lp.model import Rows
@@ -48,28 +47,6 @@ def advice(status: Status, backend: str) -> str:
     """Return advice for a failed solve; a suggested backend is never the one in use."""
     other = "cvxpy:CLARABEL" if backend == "highs" else "highs"
     return _ADVICE[status].format(other=f"backend={other!r}")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Termination criteria of a solve.
-
-    Attributes:
-        tolerance: violation up to which a row counts as satisfied.
-        relative_gap: relative duality gap required of an optimum.
-        time_limit: in seconds; None for no limit.
-        stop_at_gap: relative gap at which to stop with a feasible point; 0 to go on to the optimum.
-    """
-
-    tolerance: float
-    relative_gap: float
-    time_limit: float | None
-    stop_at_gap: float
-
-    def __post_init__(self) -> None:
-        if self.time_limit is not None:
-            _checks.real("time_limit", self.time_limit, 0.0)
-        _checks.real("stop_at_gap", self.stop_at_gap, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
