@@ -88,7 +88,7 @@ class _Answer:
         y: multipliers of all rows, shape (rows,).
         separations: the oracles' answers by family.
         worst: largest violation of a lazy row.
-        poor: reason to try the next fallback strategy first; empty if there is none.
+        poor: whether to try the next fallback strategy first.
         gap: duality gap relative to `objective_size`; 0 if a lazy row is violated.
     """
 
@@ -96,7 +96,7 @@ class _Answer:
     y: Vector
     separations: Mapping[str, Separation]
     worst: float
-    poor: str
+    poor: bool
     gap: float
 
 
@@ -273,9 +273,7 @@ class _Loop:
         families = self.problem.families.items()
         separations = {name: family.separate(x) for name, family in families}
         worst = max((answer.worst for answer in separations.values()), default=0.0)
-        poor, gap = "", 0.0
-        if residual > 10 * tolerance:
-            poor = f"its rows are violated by {residual:.1e}"
+        poor, gap = residual > 10 * tolerance, 0.0
         if worst <= tolerance:
             unit = objective_size(self.model.cost, x)
             gap = (float(self.model.cost @ x) - self.bound(x, y)) / unit
@@ -284,8 +282,7 @@ class _Loop:
                 self.no_bound |= dual_bound(self.relaxation, y) == -np.inf
                 detail = f"the point returned fails its dual bound by {gap:.1e}"
                 return self.failure(Status.NUMERICAL, detail)
-            if abs(gap) > max(target, stop):
-                poor = f"a duality gap of {gap:.1e} stays"
+            poor |= abs(gap) > max(target, stop)
         return _Answer(x, y, separations, worst, poor, gap)
 
     def bound(self, x: Vector, y: Vector) -> float:

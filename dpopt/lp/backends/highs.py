@@ -16,7 +16,8 @@ from dpopt.lp.basis import BASIC, Statuses
 from dpopt.lp.model import Model, Rows, stack
 from dpopt.lp.solution import Status
 
-# HiGHS's statuses; what is not listed is numerical trouble.
+# HiGHS's statuses; for what is not listed, such as "unbounded or infeasible", the next fallback
+# strategy is tried.
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
     highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
@@ -137,11 +138,7 @@ _LEAST_ITERATIONS, _ITERATIONS_EACH, _INTERIOR_ITERATIONS = 2_000, 50, 300
 class HighsSession:
     """One HiGHS instance and the rows loaded into it."""
 
-    def __init__(
-        self,
-        model: Model,
-        strategies: tuple[dict[str, Option], ...] = _STRATEGIES,
-    ) -> None:
+    def __init__(self, model: Model, strategies: tuple[dict[str, Option], ...]) -> None:
         self._strategies, self.ways = strategies, len(strategies)
         # HiGHS measures dual feasibility absolutely, so costs are scaled to size one.
         self._scale = float(np.max(np.abs(model.cost), initial=0.0)) or 1.0
@@ -152,12 +149,16 @@ class HighsSession:
         self._central = strategies is _STRATEGIES and _suits_interior(model)
         self._solver = self._loaded()
 
+    def _all_rows(self) -> Rows:
+        return stack([self._model.rows, *self._appended], self._model.cost.size)
+
     def _loaded(self) -> highspy.Highs:
-        rows = stack([self._model.rows, *self._appended], self._model.cost.size)
-        tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-        options: dict[str, Option] = dict.fromkeys(tolerances, _FEASIBILITY)
-        options["ipm_iteration_limit"] = _INTERIOR_ITERATIONS
-        return load_model(replace(self._model, rows=rows), **options)
+        return load_model(
+            replace(self._model, rows=self._all_rows()),
+            primal_feasibility_tolerance=_FEASIBILITY,
+            dual_feasibility_tolerance=_FEASIBILITY,
+            ipm_iteration_limit=_INTERIOR_ITERATIONS,
+        )
 
     def append(self, rows: Rows) -> None:
         """Add rows below those present, and keep the basis."""
@@ -175,12 +176,10 @@ class HighsSession:
         one first computes edge weights: 6 against 30 ms on a 40 x 40 kernel. Where the basis is
         dual feasible, the dual one needs a fifth of the iterations.
         """
-        model, appended = self._model, stack(self._appended, self._model.cost.size)
-        lower = np.concatenate([model.rows.lower, appended.lower])
-        upper = np.concatenate([model.rows.upper, appended.upper])
+        model, all_rows = self._model, self._all_rows()
         basis = highspy.HighsBasis()
         basis.col_status = _settled(columns, model.lower, model.upper)
-        basis.row_status = _settled(rows, lower, upper)
+        basis.row_status = _settled(rows, all_rows.lower, all_rows.upper)
         basis.valid, basis.alien = True, True
         if self._solver.setBasis(basis) != highspy.HighsStatus.kError:
             strategy = 1 if dual else 4
@@ -214,12 +213,7 @@ class HighsSession:
         limits = {"time_limit": float(limit), "simplex_iteration_limit": iterations}
         set_options(solver, **(limits | _ORDINARY | options))
         interruptible(solver.run, self._stop)
-        code = solver.getModelStatus()
-        if code == highspy.HighsModelStatus.kUnboundedOrInfeasible:
-            set_options(solver, presolve="off")
-            interruptible(solver.run, self._stop)
-            code = solver.getModelStatus()
-        return self._answer(code)
+        return self._answer(solver.getModelStatus())
 
     def _stop(self) -> None:
         """Stop an abandoned run; a callback at each iteration would wait for other threads."""
