@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,6 @@ from dpopt.lp.problem import Problem
 
 Statuses = npt.NDArray[np.int8]
 """Basis statuses: 0 at the lower limit, 1 basic, 2 at the upper limit, 3 free at zero."""
-
-Number = TypeVar("Number", bound=np.generic)
 
 # Status of a basic variable or row.
 BASIC = np.int8(1)
@@ -45,29 +43,17 @@ class Basis:
 
 
 def joined(
-    earlier: Mapping[str, npt.NDArray[Number]],
+    earlier: Mapping[str, Statuses],
     blocks: Mapping[str, slice | npt.NDArray[np.int64]],
     size: int,
-    new: Number,
-) -> npt.NDArray[Number]:
-    """Return the earlier numbers by name; ``new`` where the name or their number differs."""
-    numbers = np.full(size, new)
+    new: np.int8,
+) -> Statuses:
+    """Return the earlier statuses by name; ``new`` where the name or their number differs."""
+    statuses = np.full(size, new)
     for name, indices in blocks.items():
-        if name in earlier and earlier[name].size == numbers[indices].size:
-            numbers[indices] = earlier[name]
-    return numbers
-
-
-def dual_feasible(model: Model, columns: Statuses, y: Vector) -> bool:
-    """Return whether multipliers satisfy the signs of all reduced costs at these statuses."""
-    reduced = model.cost - model.rows.matrix.T @ y
-    # A share of the largest cost up to which the sign of a reduced cost is rounding.
-    tolerance = 1e-7 * float(np.max(np.abs(model.cost), initial=0.0))
-    # Status 0 is at the lower limit, 2 at the upper one.
-    at_lower = (columns == 0) & (model.lower > -np.inf)
-    at_upper = (columns == 2) & (model.upper < np.inf)
-    wrong = np.where(reduced > 0, ~at_lower, ~at_upper) & (np.abs(reduced) > tolerance)
-    return not np.any(wrong & (model.lower < model.upper))
+        if name in earlier and earlier[name].size == statuses[indices].size:
+            statuses[indices] = earlier[name]
+    return statuses
 
 
 def still_cuts(

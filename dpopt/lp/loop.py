@@ -21,7 +21,7 @@ from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.backends.highs import Highs, conflict
-from dpopt.lp.basis import BASIC, Basis, dual_feasible, joined, still_cuts, vertex
+from dpopt.lp.basis import BASIC, Basis, joined, still_cuts, vertex
 from dpopt.lp.certificates import (
     dual_bound,
     implied_bound,
@@ -141,11 +141,9 @@ class _Loop:
             self.append(still_cuts(problem, basis, start.cuts))
             if basis.variables and self.warm is not None:
                 # New variables are nonbasic and new rows basic, as in a start from scratch.
-                blocks, count = self.rows_by_name(), self.relaxation.rows.count
                 columns = joined(basis.variables, self.model.variables, size, np.int8(0))
-                rows = joined(basis.rows, blocks, count, BASIC)
-                y = self.sign * joined(start.duals, blocks, count, np.float64(0.0))
-                self.warm.begin(columns, rows, dual_feasible(self.relaxation, columns, y))
+                count = self.relaxation.rows.count
+                self.warm.begin(columns, joined(basis.rows, self.rows_by_name(), count, BASIC))
 
     def remaining_seconds(self) -> float | None:
         """Return the remaining seconds, None without a limit; raise if time is used up."""

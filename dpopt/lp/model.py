@@ -186,13 +186,10 @@ def stack(blocks: list[Rows], columns: int) -> Rows:
         return Rows(sp.csr_array((0, columns)), np.empty(0), np.empty(0))
     if len(blocks) == 1 and blocks[0].matrix.shape[1] == columns:
         return blocks[0]
-    padded = []
-    for block in blocks:
-        matrix = block.matrix
-        if matrix.shape[1] != columns:
-            matrix = matrix.copy()
-            matrix.resize((matrix.shape[0], columns))
-        padded.append(matrix)
+    matrices = [block.matrix for block in blocks]
+    padded = [
+        sp.csr_array((m.data, m.indices, m.indptr), (len(m.indptr) - 1, columns)) for m in matrices
+    ]
     return Rows(
         sp.csr_array(sp.vstack(padded, format="csr")),
         np.concatenate([block.lower for block in blocks]),

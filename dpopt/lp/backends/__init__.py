@@ -54,11 +54,8 @@ class Session(Protocol):
 class WarmSession(Session, Protocol):
     """A session that can start from a basis and return the final one."""
 
-    def begin(self, columns: Statuses, rows: Statuses, dual: bool) -> None:
-        """Start the first run from a basis, which need be neither square nor of this model.
-
-        ``dual`` says that it is dual feasible, as after adding rows, or variables without a cost.
-        """
+    def begin(self, columns: Statuses, rows: Statuses) -> None:
+        """Start the first run from a basis, which need be neither square nor of this model."""
         ...
 
     def basis(self) -> tuple[Statuses, Statuses] | None:

@@ -169,12 +169,11 @@ class HighsSession:
         status = self._solver.addRows(rows.count, rows.lower, rows.upper, *entries)
         _require(status, "it refused appended rows")
 
-    def begin(self, columns: Statuses, rows: Statuses, dual: bool) -> None:
+    def begin(self, columns: Statuses, rows: Statuses) -> None:
         """Start the first run from a basis, which HiGHS repairs if it is singular or not square.
 
         From the basis of another program the primal simplex method starts at once, while the dual
-        one first computes edge weights: 6 against 30 ms on a 40 x 40 kernel. Where the basis is
-        dual feasible, the dual one needs a fifth of the iterations.
+        one first computes edge weights: 6 against 30 ms on a 40 x 40 kernel.
         """
         model, all_rows = self._model, self._all_rows()
         basis = highspy.HighsBasis()
@@ -182,8 +181,7 @@ class HighsSession:
         basis.row_status = _settled(rows, all_rows.lower, all_rows.upper)
         basis.valid, basis.alien = True, True
         if self._solver.setBasis(basis) != highspy.HighsStatus.kError:
-            strategy = 1 if dual else 4
-            self._begun = self._strategies[0] | {"solver": "choose", "simplex_strategy": strategy}
+            self._begun = self._strategies[0] | {"solver": "choose", "simplex_strategy": 4}
 
     def basis(self) -> tuple[Statuses, Statuses] | None:
         """Return the statuses of columns and rows; None after interior points without crossover."""
