@@ -683,7 +683,7 @@ SETTINGS: dict[str, dict[str, str]] = {
         **RECORDS,
         "rule": "exact | roo | journal | journal-repaired | conference",
     },
-    "smooth-floor": {**RECORDS, "rate": "null | number in (0, 700]"},
+    "smooth-floor": RECORDS,
     "table": {
         "epsilon": "number in [0, 600]",
         "delta": "number in [0, 1)",
@@ -2657,18 +2657,13 @@ class Floor:
 
 
 def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any) -> Program:
-    """Return the program of the table W of least sum with this growth rate; W(c) = c from c* on."""
+    """Return the program of the table W of least sum with its growth; W(c) = c from c* on."""
     n, k, (low, _) = sizes(setting, exp_epsilon, 10**15)
     unit = 1 << integer(stored[0], 1, 4096)
     weights = integers(stored[1], 1, 1 << 9999)
     smoothed, last = Floor(n, k, weights, unit), len(weights)
     table = [*smoothed.values, (last + 1) * unit]
-    largest_growth = max(Fraction(after, before) for before, after in pairwise(table))
-    rates = setting["rate"] and [end - 1 for end in exp(number(setting["rate"]))]
-    # dpopt computes e^rate - 1 as a double: allow for its rounding.
-    growth = 1 + rates[1] * (1 + Fraction(1, 1 << 48)) if rates else largest_growth
-    if largest_growth > growth:
-        raise Refused("the weights grow faster than the rate that the setting states")
+    growth = max(Fraction(after, before) for before, after in pairwise(table))
 
     def row(name: Name) -> Row:
         if ("lift", at := name[1]) not in point or name[0] != "growth":
@@ -2684,7 +2679,7 @@ def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: 
     program = Program([], boxes, dict.fromkeys(point, 1), lambda: names, row, point=point)
     program.private = partial(smoothed.decide, low)
     program.note = f" for growth {float(growth - 1)!r}"
-    program.among = "" if rates else " of this growth"
+    program.among = " of this growth"
     program.neighbours = f"one of {n} records over {k} categories changed"
     return program
 

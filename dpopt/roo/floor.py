@@ -27,8 +27,6 @@ from dpopt.table import SortedHistograms
 _LONGEST = 2_000_000
 # Fractional bits of a weight, besides log2(1 + s).
 _GUARD_BITS = 62
-# Of log(1 + s), so that 1 + s is a finite float.
-_LARGEST_RATE = 700.0
 # Largest c* of the program, and the largest growth whose reciprocal a solver resolves.
 _LARGEST_PROGRAM, _LARGEST_GROWTH = 20_000, 1e6
 
@@ -59,8 +57,6 @@ class SmoothFloor(CategorySetting):
         records: n, at least 1; the same for all data sets, and public.
         categories: k, at least 2.
         epsilon: in nats, above log(1 + 1/n) and at most 600.
-        rate: a = log(1 + s) in (0, 700]; a given rate may not be private. None for the largest
-            private one that the search finds.
 
     Example:
         >>> import dpopt
@@ -72,11 +68,6 @@ class SmoothFloor(CategorySetting):
     kind: ClassVar[str] = "smooth-floor"
     summary: ClassVar[tuple[str, ...]] = ("rate",)
 
-    records: int
-    categories: int
-    epsilon: float
-    rate: float | None = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         least = math.log1p(1 / self.records)
@@ -85,19 +76,10 @@ class SmoothFloor(CategorySetting):
                 f"epsilon is {digits(self.epsilon)}; a smooth floor for {self.records} records "
                 f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use RevealOrObscure."
             )
-        if self.rate is not None:
-            self.keep(rate=_checks.real("rate", self.rate, 0.0, _LARGEST_RATE, open_lower=True))
-
-    @property
-    def may_fail(self) -> bool:
-        """Whether the rate is the caller's, and so may not be private."""
-        return self.rate is not None
 
     @property
     def growth(self) -> float:
-        """The growth s = e^a - 1 as a float: of the given rate, or the largest private one."""
-        if self.rate is not None:
-            return math.expm1(self.rate)
+        """The growth s: the largest private one that the search finds."""
         return _largest_growth(self)
 
     def problem(self) -> Problem:
@@ -154,15 +136,12 @@ class SmoothFloor(CategorySetting):
         except verify.Refused as refusal:
             if refusal.at is None:
                 raise ParameterError(f"table is refused: {refusal}.") from None
-            c, d = refusal.at
-            before, after = _ends(c, d)
+            after, before = _ends(*refusal.at)
             excess = float(_worst(self, table)[0] / self.ratio - 1)
             raise NotPrivateError(
-                f"rate is {math.log1p(growth_of(table)):.10g}: the smooth floor is not "
-                f"{self.epsilon:g}-DP for n = {self.records}, k = {self.categories}; a category "
-                f"whose count goes from {c} to {c + 1}, one of another with {d}, is "
-                f"{1 + excess:.6g} e^epsilon times as likely.",
-                inputs=(after, before),
+                f"the smooth floor is not {self.epsilon:g}-DP: for counts {after} category 0 is "
+                f"{1 + excess:.6g} e^epsilon times as likely as for {before}.",
+                inputs=(before, after),
                 output="category 0",
                 excess=excess,
             ) from None
@@ -230,8 +209,8 @@ class SmoothFloor(CategorySetting):
         """Return a table, checked in form."""
         if not isinstance(table, tuple) or len(table) != 2 or not isinstance(table[1], tuple):
             raise ParameterError("table must be a number of bits and a list of weights.")
-        most = _GUARD_BITS + math.ceil(_LARGEST_RATE / math.log(2))
-        bits = _checks.integer("bits", table[0], 1, most)
+        # Of a growth up to e^700.
+        bits = _checks.integer("bits", table[0], 1, _GUARD_BITS + 1010)
         if set(map(type, table[1])) != {int} or min(table[1]) <= 0 or len(table[1]) > _LONGEST:
             raise ParameterError(f"table must hold 1 to {_LONGEST} whole weights above 0.")
         return bits, table[1]

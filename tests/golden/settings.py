@@ -379,7 +379,6 @@ FLOOR = also("rate")
 case("smooth floor/n=20 k=4", floor, 20, 4, 0.1, show=FLOOR)
 case("smooth floor/n=20 k=3 epsilon=1", floor, 20, 3, 1.0, show=FLOOR)
 case("smooth floor/n=1000 k=10", floor, 1000, 10, 0.1, show=FLOOR)
-case("smooth floor/n=20 k=3 fails", floor, 20, 3, 0.5, 0.5, show=FLOOR)
 
 # --- with a public prior -----------------------------------------------------------------------
 

@@ -49,7 +49,6 @@ SETTINGS: dict[str, Any] = {
         input_names=["a", "b", "c"],
         output_names=["yes", "no"],
     ),
-    "smooth-floor of a rate": KINDS["smooth-floor"](12, 3, 0.3, 0.2),
     "prior of names": KINDS["public-prior"]([0.25, 0.75], 1.0, labels=["a", "b"]),
     "workload of a table": KINDS["workload"](
         [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], 1.0, prior=[0.5, 0.3, 0.2]
@@ -198,7 +197,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     | ONE_RELEASE,
     "best-sampler": {"records": 4, "categories": 3, "epsilon": 1, "objective": "worst-case"}
     | {"prior": 1},
-    "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1, "rate": None},
+    "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1},
     "public-prior": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "objective": "minimax"},
     "mollifier": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "distribution": [0, 1]},
     "population": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "users": [[0, 1], [1, 0]]}

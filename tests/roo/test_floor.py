@@ -101,23 +101,32 @@ def test_the_audit_finds_the_largest_ratio_there_is(
     n: int, k: int, epsilon: float, share: float | None
 ) -> None:
     assume(epsilon > math.log1p(1 / n) * 1.001)
-    rate = None if share is None else share * epsilon
-    sampler = dpopt.design(dpopt.SmoothFloor(n, k, epsilon, rate=rate))
-    worst = Floor.of(sampler).worst_of_all()
-    assert sampler.worst_ratio == worst
-    assert sampler.private == (worst <= grown(epsilon))
-    assert sampler.private or rate is not None
+    setting = SmoothFloor(n, k, epsilon)
+    growth = setting.growth if share is None else math.expm1(share * epsilon)
+    table = grown_table(growth)
+    worst = Floor(n, k, table[1], table[0]).worst_of_all()
+    assert setting.report(table)["worst_ratio"]() == worst
+    try:
+        setting.judge(table)
+        assert worst <= grown(epsilon)
+    except NotPrivateError:
+        assert worst > grown(epsilon)
+        assert share is not None
 
 
-def test_the_rate_epsilon_itself_is_not_private_and_refuses() -> None:
-    sampler = dpopt.design(dpopt.SmoothFloor(20, 3, 0.5, rate=0.5))
-    worst = Floor.of(sampler).worst_of_all()
+def test_the_rate_epsilon_itself_is_not_private() -> None:
+    table = grown_table(math.expm1(0.5))
+    worst = Floor(20, 3, table[1], table[0]).worst_of_all()
     assert worst > grown(0.5)
-    assert sampler.certificate is None
-    with pytest.raises(NotPrivateError, match=r"rate is 0\.5") as caught:
-        sampler.release([2] * 20)
+    with pytest.raises(NotPrivateError, match=r"not 0\.5-DP") as caught:
+        SmoothFloor(20, 3, 0.5).judge(table)
     assert caught.value.excess == pytest.approx(float(worst) / math.exp(0.5) - 1)
-    assert sampler.simulate([2] * 20, np.random.default_rng(1)) in range(3)
+
+
+def grown_table(growth: float) -> tuple[int, tuple[int, ...]]:
+    """The table of a growth, which may not be private."""
+    bits = 62 + math.ceil(math.log2(1 + growth))
+    return bits, floor_weights(growth, bits)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.1, 0.37, math.log(2), 1.0, 5.0, 100.0])
@@ -241,18 +250,16 @@ def test_the_worst_case_is_over_all_data_sets(n: int, k: int, epsilon: float) ->
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "epsilon", "rate"),
-    [(12, 3, 0.3, None), (100, 4, 0.05, None), (20, 3, 13.0, None), (20, 3, 0.5, 0.5)],
+    ("n", "k", "epsilon"), [(12, 3, 0.3), (100, 4, 0.05), (20, 3, 13.0), (20, 3, 0.5)]
 )
 @pytest.mark.parametrize("backend", ["highs", "cvxpy"])
-def test_the_table_solves_its_program(
-    n: int, k: int, epsilon: float, rate: float | None, backend: str
-) -> None:
-    setting = SmoothFloor(n, k, epsilon, rate)
+def test_the_table_solves_its_program(n: int, k: int, epsilon: float, backend: str) -> None:
+    setting = SmoothFloor(n, k, epsilon)
     table, solved = design(setting), design(setting, backend=backend)
     assert solved.value == pytest.approx(table.value, rel=1e-10)
     assert solved.bound == pytest.approx(table.value, rel=1e-9)
-    assert solved.private == table.private == (rate is None)
+    assert solved.private
+    assert table.private
     assert all(a >= b for a, b in zip(solved.table[1], table.table[1], strict=True))
     assert table.growth == setting.growth
     lift = sum(w - c for c, w in enumerate(table.floor))

@@ -69,10 +69,10 @@ def test_a_kind_that_differs_in_its_words_alone() -> None:
 
 def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path: Path) -> None:
     for backend in (None, "highs", "cvxpy"):
-        found = dpopt.design(dpopt.SmoothFloor(20, 3, 0.5, rate=0.5), backend=backend)
+        found = dpopt.design(dpopt.RevealOrObscure(3, 2, 0.5, "journal"), backend=backend)
         assert (found.private, found.certificate) == (False, None)
         with pytest.raises(NotPrivateError):
-            found.release([2] * 20)
+            found.release([1] * 3)
         with pytest.raises(NotPrivateError):
             found.save(tmp_path / "bad.json")
         assert not pickle.loads(pickle.dumps(found)).private
