@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,10 +77,27 @@ class SmoothFloor(CategorySetting):
                 f"is for epsilon above log(1 + 1/n) = {digits(least)}. Use RevealOrObscure."
             )
 
-    @property
+    @cached_property
     def growth(self) -> float:
-        """The growth s: the largest private one that the search finds."""
-        return _largest_growth(self)
+        """A private growth s of 40 bits such that the next larger one is not private."""
+
+        @cache
+        def excess(growth: float) -> float:
+            return float((_worst(self, floor_of(growth))[0] - self.ratio) / (self.ratio - 1))
+
+        # At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
+        top = math.exp(self.epsilon) if self.epsilon > 30 else math.expm1(self.epsilon)
+        unit = _unit_of(top)
+        low = high = (math.floor(top / unit) + 2) * unit
+        while excess(low) > 0:
+            low, high = low / 2, low
+        unit = _unit_of(high)
+        units = round((brentq(excess, low, high, xtol=unit) if low < high else low) / unit)
+        while excess(units * unit) > 0:
+            units -= 1
+        while excess((units + 1) * unit) <= 0:
+            units += 1
+        return units * unit
 
     def problem(self) -> Problem:
         """Return the program for the growth: variable "lift", rows "growth"."""
@@ -91,7 +108,7 @@ class SmoothFloor(CategorySetting):
                 f"program is written out for 1 / s from {digits(1 / _LARGEST_GROWTH)} to "
                 f"{_LARGEST_PROGRAM}. The closed form has no such limit."
             )
-        last = _reach(growth)
+        last = math.ceil(1 / Fraction(growth))
         counts = np.arange(last + 1.0)
         problem = Problem("smooth floor")
         # "lift" is w(c) - c: a solver's tolerance is small relative to it, even for large c.
@@ -106,8 +123,8 @@ class SmoothFloor(CategorySetting):
         return problem
 
     def closed_form(self) -> Floor:
-        """Return the table of the growth; see `floor_weights`."""
-        return _floor_of(self.growth)
+        """Return the table of the growth."""
+        return floor_of(self.growth)
 
     def point(self, solution: Solution) -> Vector:
         """Return w(0), ..., w(c*)."""
@@ -119,7 +136,7 @@ class SmoothFloor(CategorySetting):
         slowest = min(float(np.min(point[1:] / point[:-1])) - 1, self.growth)
         unit = _unit_of(slowest)
         # A unit is about 2^-40 of the growth, less than what solvers differ by.
-        return _floor_of(math.floor(slowest / unit) * unit)
+        return floor_of(math.floor(slowest / unit) * unit)
 
     def value(self, table: Floor) -> float:
         """Return the sum of w(c) - c over c < c*."""
@@ -232,32 +249,21 @@ def _ends(c: int, d: int) -> tuple[str, str]:
     return f"category 0: {c + 1}, category 1: {d - 1}", f"category 0: {c}, category 1: {d}"
 
 
-def _reach(growth: float) -> int:
-    """Return c* = ceil(1 / s)."""
+def floor_of(growth: float) -> Floor:
+    """Return W(0)..W(c* - 1) for s > 0: W(c) = W(c + 1) / (1 + s), each rounded up."""
     first = math.ceil(1 / Fraction(growth)) if growth > 0.5 / _LONGEST else _LONGEST + 1
     if first > _LONGEST:
         raise ParameterError(
             f"the floor's rate is {math.log1p(growth):g}, so it would reach to counts above "
             f"{_LONGEST}; take a larger epsilon, or RevealOrObscure."
         )
-    return first
-
-
-def floor_weights(growth: float, bits: int) -> tuple[int, ...]:
-    """Return W(0)..W(c* - 1) for s > 0: W(c) = W(c + 1) / (1 + s), each rounded up."""
-    weight = _reach(growth) << bits
-    step = 1 + Fraction(growth)
-    above, below = step.denominator, step.numerator
-    table = []
-    for _ in range(weight >> bits):
+    bits = _GUARD_BITS + math.ceil(math.log2(1 + growth))
+    below, above = (1 + Fraction(growth)).as_integer_ratio()
+    weight, table = first << bits, list[int]()
+    for _ in range(first):
         weight = -(-weight * above // below)
         table.append(weight)
-    return tuple(reversed(table))
-
-
-def _floor_of(growth: float) -> Floor:
-    bits = _GUARD_BITS + math.ceil(math.log2(1 + growth))
-    return bits, floor_weights(growth, bits)
+    return bits, tuple(reversed(table))
 
 
 def _unit_of(growth: float) -> float:
@@ -285,29 +291,3 @@ def _too_many(setting: SmoothFloor) -> ParameterError:
         f"{setting.categories}; the floor takes more than {verify.MOST:,} inequalities to decide: "
         "use a larger epsilon, or RevealOrObscure."
     )
-
-
-@lru_cache(maxsize=64)
-def _largest_growth(setting: SmoothFloor) -> float:
-    """Return a private growth of 40 bits such that the next larger one is not private.
-
-    At s = e^epsilon - 1 the ratio W(1) / W(0) alone is e^epsilon up to rounding.
-    """
-
-    @cache
-    def excess(growth: float) -> float:
-        ratio = _worst(setting, _floor_of(growth))[0]
-        return float((ratio - setting.ratio) / (setting.ratio - 1))
-
-    top = math.exp(setting.epsilon) if setting.epsilon > 30 else math.expm1(setting.epsilon)
-    unit = _unit_of(top)
-    low = high = (math.floor(top / unit) + 2) * unit
-    while excess(low) > 0:
-        low, high = low / 2, low
-    unit = _unit_of(high)
-    units = round((brentq(excess, low, high, xtol=unit) if low < high else low) / unit)
-    while excess(units * unit) > 0:
-        units -= 1
-    while excess((units + 1) * unit) <= 0:
-        units += 1
-    return units * unit

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 import dpopt
 from dpopt import ParameterError, verify
-from dpopt.roo.floor import floor_weights
+from dpopt.roo.floor import floor_of
 from dpopt.shape import Setting, made
 from dpopt.table import Table, rounded
 from tests.oracles import compositions, neighbours
@@ -256,7 +256,7 @@ def test_a_floor_of_the_next_growth_is_refused() -> None:
     """The growth is the largest of 40 bits: the next one's table is not private."""
     setting = dpopt.SmoothFloor(12, 3, 0.3)
     best = dpopt.design(setting)
-    units = best.table[0], floor_weights(best.growth * (1 + 2.0**-38), best.table[0])
+    units = floor_of(best.growth * (1 + 2.0**-38))
     assert floor_ratio(12, 3, list(units[1]), 1 << units[0]) > Fraction(exp(0.3))
     with pytest.raises(verify.Refused, match="not private"):
         verify.decide(displayed(setting, units))

@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 
 import dpopt
 from dpopt import NotPrivateError, roo, verify
-from dpopt.roo.floor import SmoothFloor, floor_weights
+from dpopt.roo.floor import SmoothFloor, floor_of
 from dpopt.shape import Design, design, made
 from tests.oracles import compositions, neighbours
 from tests.roo.brute import histograms
@@ -86,7 +86,7 @@ def test_no_larger_rate_is_private(n: int, k: int, epsilon: float) -> None:
     assert (mantissa * 2.0**41).is_integer()
     for units in (1, 2**30):
         growth = sampler.growth + units * 2.0 ** (exponent - 40)
-        larger = replace(floor, weights=floor_weights(growth, floor.bits))
+        larger = replace(floor, weights=floor_of(growth)[1])
         assert larger.worst_of_all() > largest
 
 
@@ -103,7 +103,7 @@ def test_the_audit_finds_the_largest_ratio_there_is(
     assume(epsilon > math.log1p(1 / n) * 1.001)
     setting = SmoothFloor(n, k, epsilon)
     growth = setting.growth if share is None else math.expm1(share * epsilon)
-    table = grown_table(growth)
+    table = floor_of(growth)
     worst = Floor(n, k, table[1], table[0]).worst_of_all()
     assert setting.report(table)["worst_ratio"]() == worst
     try:
@@ -115,7 +115,7 @@ def test_the_audit_finds_the_largest_ratio_there_is(
 
 
 def test_the_rate_epsilon_itself_is_not_private() -> None:
-    table = grown_table(math.expm1(0.5))
+    table = floor_of(math.expm1(0.5))
     worst = Floor(20, 3, table[1], table[0]).worst_of_all()
     assert worst > grown(0.5)
     with pytest.raises(NotPrivateError, match=r"not 0\.5-DP") as caught:
@@ -123,17 +123,10 @@ def test_the_rate_epsilon_itself_is_not_private() -> None:
     assert caught.value.excess == pytest.approx(float(worst) / math.exp(0.5) - 1)
 
 
-def grown_table(growth: float) -> tuple[int, tuple[int, ...]]:
-    """The table of a growth, which may not be private."""
-    bits = 62 + math.ceil(math.log2(1 + growth))
-    return bits, floor_weights(growth, bits)
-
-
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.1, 0.37, math.log(2), 1.0, 5.0, 100.0])
 def test_weights_are_the_maximum_of_the_definition(rate: float) -> None:
     growth = math.expm1(rate)
-    bits = 62 + math.ceil(math.log2(1 + growth))
-    weights = floor_weights(growth, bits)
+    bits, weights = floor_of(growth)
     last = len(weights)
     with mp.workprec(400):
         step = 1 + mpf(growth)
@@ -148,9 +141,8 @@ def test_weights_are_the_maximum_of_the_definition(rate: float) -> None:
 @settings(deadline=None, max_examples=50)
 def test_weights_are_convex_and_grow_by_at_most_the_step(rate: float) -> None:
     growth = math.expm1(rate)
-    bits = 62 + math.ceil(math.log2(1 + growth))
-    weights = [*floor_weights(growth, bits)]
-    table = weights + [c << bits for c in range(len(weights), len(weights) + 3)]
+    bits, weights = floor_of(growth)
+    table = [*weights] + [c << bits for c in range(len(weights), len(weights) + 3)]
     steps = [b - a for a, b in pairwise(table)]
     assert table[0] > 0
     assert steps == sorted(steps)
