@@ -9,11 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dpopt.lp.backends import interrupt
 from dpopt.lp.backends.interrupt import interruptible
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -106,18 +105,6 @@ def test_what_the_work_raises_is_raised(error: type[BaseException]) -> None:
 
     with pytest.raises(error, match="here"):
         interruptible(work)
-
-
-def test_work_that_ends_just_after_a_wait_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late(Future[int]):
-        def result(self, timeout: float | None = None) -> int:
-            found = super().result()
-            if timeout is not None:
-                raise TimeoutError
-            return found
-
-    monkeypatch.setattr(interrupt, "Future", Late)
-    assert interruptible(lambda: 7) == 7
 
 
 def test_one_thread_does_all_the_work() -> None:

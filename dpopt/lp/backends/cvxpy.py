@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 
 from dpopt._errors import ParameterError, SolverError
 from dpopt.lp.backends import RawSolution
@@ -106,7 +104,18 @@ class CvxpySession:
         x = cp.Variable(self._model.cost.size, bounds=[self._model.lower, self._model.upper])
         # Costs of size one, as the solvers' dual tolerances are absolute.
         scale = float(np.max(np.abs(self._model.cost), initial=0.0)) or 1.0
-        triples = list(_as_constraints(self._rows, x))
+        # (sign, rows, constraint): the sign turns cvxpy's dual into our multiplier, which is
+        # positive at a lower limit. A row with two limits is in two constraints.
+        rows, equal = self._rows, self._rows.lower == self._rows.upper
+        triples = [
+            (sign, selected, compare(rows.matrix[selected] @ x, limits[selected]))
+            for sign, mask, compare, limits in (
+                (-1.0, equal, operator.eq, rows.lower),
+                (1.0, ~equal & np.isfinite(rows.lower), operator.ge, rows.lower),
+                (-1.0, ~equal & np.isfinite(rows.upper), operator.le, rows.upper),
+            )
+            if (selected := np.flatnonzero(mask)).size
+        ]
         cost, constraints = (self._model.cost / scale) @ x, [triple[-1] for triple in triples]
         problem = cp.Problem(cp.Minimize(cost), constraints)
         try:
@@ -121,29 +130,9 @@ class CvxpySession:
         if status is not Status.OPTIMAL or x.value is None:
             status = Status.NUMERICAL if status is Status.OPTIMAL else status
             return RawSolution(status, None, None, iterations, str(problem.status))
-        y = np.zeros(self._rows.count)
-        for sign, rows, constraint in triples:
+        y = np.zeros(rows.count)
+        for sign, selected, constraint in triples:
             if constraint.dual_value is None:
                 raise SolverError(f"{self._solver} returned no duals.", Status.NUMERICAL)
-            dual = scale * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
-            y[rows] += sign * dual
+            y[selected] += sign * scale * np.ravel(np.asarray(constraint.dual_value, dtype=float))
         return RawSolution(status, np.array(x.value), y, iterations, str(problem.status))
-
-
-def _as_constraints(
-    rows: Rows, x: cp.Variable
-) -> Iterator[tuple[float, npt.NDArray[np.bool_], cp.Constraint]]:
-    """Yield (sign, rows, constraint) for the constraints of cvxpy.
-
-    The sign turns cvxpy's dual into our multiplier, which is positive at a lower limit. A row with
-    two limits is in two constraints.
-    """
-    equal = rows.lower == rows.upper
-    for sign, selected, compare, limits in (
-        (-1.0, equal, operator.eq, rows.lower),
-        (1.0, ~equal & np.isfinite(rows.lower), operator.ge, rows.lower),
-        (-1.0, ~equal & np.isfinite(rows.upper), operator.le, rows.upper),
-    ):
-        if np.any(selected):
-            block = rows.matrix[np.flatnonzero(selected)]
-            yield sign, selected, compare(block @ x, limits[selected])

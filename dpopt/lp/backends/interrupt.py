@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import cast
@@ -35,18 +35,11 @@ class _Worker(threading.Thread):
 
 # Workers are reused: HiGHS starts its own threads again for each thread that calls it.
 _idle: list[_Worker] = []
-# Seconds that the end of the process waits for abandoned work that can be stopped, or cannot: a
-# solver that runs while its library is unloaded aborts the process. On an idle machine a solver
-# stops within a fraction of a second; a second Ctrl-C ends the wait.
-_STOPPING, _RUNNING = 60.0, 5.0
-_abandoned: list[tuple[_Worker, float]] = []
 
 
-@atexit.register
-def _await_abandoned() -> None:
+def _await(worker: _Worker, seconds: float) -> None:
     with suppress(KeyboardInterrupt):
-        for worker, seconds in _abandoned:
-            worker.join(seconds)
+        worker.join(seconds)
 
 
 def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
@@ -66,20 +59,18 @@ def interruptible(work: Callable[[], T], stop: Callable[[], None] | None = None)
     done: Future[object] = Future()
     worker.jobs.put((work, done))
     try:
-        while True:
-            try:
-                # Seconds between polls: an unlimited wait cannot be interrupted on every system.
-                return cast(T, done.result(timeout=0.1))
-            except TimeoutError:
-                # Raised by the wait or by the work, which may also have ended just after the wait.
-                if done.done():
-                    return cast(T, done.result())
+        # Seconds between polls: an unlimited wait cannot be interrupted on every system.
+        while not wait([done], timeout=0.1).done:
+            pass
+        return cast(T, done.result())
     finally:
         if done.done():
             _idle.append(worker)
         else:
             worker.jobs.put(None)
-            _abandoned[:] = [entry for entry in _abandoned if entry[0].is_alive()]
-            _abandoned.append((worker, _RUNNING if stop is None else _STOPPING))
+            # Seconds that the end of the process waits for work that cannot be stopped, or can: a
+            # solver that runs while its library is unloaded aborts the process. On an idle machine
+            # a solver stops within a fraction of a second; a second Ctrl-C ends the wait.
+            atexit.register(_await, worker, 5.0 if stop is None else 60.0)
             if stop is not None:
                 stop()
