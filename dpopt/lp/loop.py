@@ -71,11 +71,11 @@ class Progress(ProgressEvent):
 
 @dataclass(frozen=True)
 class _Limits:
-    """The numbers of `solve` that say when a solve ends."""
+    """When a solve ends, by the numbers of `solve`; the deadline is a time of perf_counter."""
 
     tolerance: float
     relative_gap: float
-    time_limit: float | None
+    deadline: float
     stop_at_gap: float
 
 
@@ -109,15 +109,12 @@ class _Loop:
         self.start = time.perf_counter()
         self.problem, self.backend, self.limits = problem, backend, limits
         self.model: Model = problem.assemble()
-        # The model with all cuts appended, and the family (owner) of each cut.
-        size = self.model.cost.size
+        # The model with all cuts appended, and the indices of each family's cuts among its rows.
+        self.relaxation, self.row_keys, size = self.model, set[bytes](), self.model.cost.size
+        self.cuts = {name: list[int]() for name in problem.families}
         families = problem.families.items() if size >= _LEAST_INITIAL else ()
         initial = [(name, f.over_all(f.first(), size)) for name, f in families if f.first]
-        rows = stack([self.model.rows, *(rows for _, rows in initial)], size)
-        self.relaxation = replace(self.model, rows=rows)
-        owners = [name for name, rows in initial for _ in range(rows.count)]
-        self.owners = np.array(owners, dtype=object)
-        self.row_keys = set(_keys(rows.take(slice(self.model.rows.count, None))))
+        self.extend(initial)
         # On so many nearly parallel rows warm simplex runs stall. Interior points that end early
         # are more central, and their cuts deeper: half of the rounds.
         solver = Highs(interior=1e-9) if initial and backend == Highs() else backend
@@ -147,12 +144,10 @@ class _Loop:
 
     def remaining_seconds(self) -> float | None:
         """Return the remaining seconds, None without a limit; raise if time is used up."""
-        if self.limits.time_limit is None:
-            return None
-        remaining = self.limits.time_limit - (time.perf_counter() - self.start)
+        remaining = self.limits.deadline - time.perf_counter()
         if remaining <= 0:
             raise self.failure(Status.TIME_LIMIT, "time is used up")
-        return remaining
+        return None if remaining == np.inf else remaining
 
     def failure(self, status: Status, detail: str) -> SolverError:
         name, advised = self.backend.name, advice(status, self.backend.name)
@@ -349,24 +344,29 @@ class _Loop:
         numbers = (objective, worst, rows, bound, gap)
         report(Progress(_TASK, self.rounds, None, message, None, *numbers))
 
-    def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
-        """Append those cuts to the relaxation that it does not have; False if there are none."""
-        added, owners = [], []
+    def extend(self, cuts: Iterable[tuple[str, Rows]]) -> Rows | None:
+        """Add those cuts to the relaxation that it does not have, and return them if any."""
+        added, present, size = list[Rows](), self.relaxation.rows, self.model.cost.size
         for name, rows in cuts:
             keys = _keys(rows)
             fresh = np.array([key not in self.row_keys for key in keys], dtype=bool)
             if np.any(fresh):
                 self.row_keys.update(keys)
+                start = present.count + sum(each.count for each in added)
                 added.append(rows.take(fresh))
-                owners += [name] * added[-1].count
+                self.cuts[name] += range(start, start + added[-1].count)
         if not added:
-            return False
-        size = self.model.cost.size
+            return None
         rows = stack(added, size)
-        self.relaxation = replace(self.relaxation, rows=stack([self.relaxation.rows, rows], size))
-        self.owners = np.concatenate([self.owners, np.array(owners, dtype=object)])
-        self.session.append(rows)
-        return True
+        self.relaxation = replace(self.relaxation, rows=stack([present, rows], size))
+        return rows
+
+    def append(self, cuts: Iterable[tuple[str, Rows]]) -> bool:
+        """Append those cuts to the relaxation that it does not have; False if there are none."""
+        rows = self.extend(cuts)
+        if rows is not None:
+            self.session.append(rows)
+        return rows is not None
 
     def basis(self) -> Basis | None:
         """Return the final basis by name; None if there is neither a basis nor a family.
@@ -386,8 +386,7 @@ class _Loop:
 
     def rows_by_name(self) -> dict[str, slice | np.ndarray]:
         """Return the row indices of each block, and of the cuts of each family."""
-        indices, written = np.arange(self.relaxation.rows.count), self.model.rows.count
-        cuts = {name: indices[written:][self.owners == name] for name in self.problem.families}
+        cuts = {name: np.array(indices, dtype=np.int64) for name, indices in self.cuts.items()}
         return {**self.model.blocks, **cuts}
 
     def solution(self, answer: _Answer) -> Solution:
@@ -493,9 +492,9 @@ def solve(
             )
         from dpopt.lp.door import solve_cvxpy
 
-        limits: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
-        limits |= {"time_limit": time_limit, "max_rounds": max_rounds, "start": start}
-        return solve_cvxpy(cast("cp.Problem", problem), backend, solve, families=families, **limits)
+        others: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
+        others |= {"time_limit": time_limit, "max_rounds": max_rounds, "start": start}
+        return solve_cvxpy(cast("cp.Problem", problem), backend, solve, families=families, **others)
     problem = cast(Problem, problem)
     _checks.instance("problem", problem, Problem)
     if families is not None:
@@ -505,15 +504,14 @@ def solve(
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     relative_gap = min(1.0, 10 * tolerance) if relative_gap is None else relative_gap
     _checks.real("relative_gap", relative_gap, 0.0, 1.0, open_lower=True)
-    if time_limit is not None:
-        _checks.real("time_limit", time_limit, 0.0)
+    deadline = np.inf if time_limit is None else _checks.real("time_limit", time_limit, 0.0)
     _checks.real("stop_at_gap", stop_at_gap, 0.0, 1.0)
-    termination = _Limits(tolerance, relative_gap, time_limit, stop_at_gap)
+    limits = _Limits(tolerance, relative_gap, time.perf_counter() + deadline, stop_at_gap)
     if start is not None:
         _require_related(problem, start)
 
-    def optimum(program: Problem, termination: _Limits, start: Solution | None) -> Solution:
-        loop = _Loop(program, solver, termination, start)
+    def optimum(program: Problem, limits: _Limits, start: Solution | None) -> Solution:
+        loop = _Loop(program, solver, limits, start)
         advance(_TASK, 0, message=program.name)
         while (answer := loop.round()) is None:
             if loop.rounds >= max_rounds:
@@ -522,7 +520,7 @@ def solve(
         advance(_TASK, loop.rounds, loop.rounds)
         return loop.solution(answer)
 
-    return _in_order(problem, termination, optimum(problem, termination, start), optimum)
+    return _in_order(problem, limits, optimum(problem, limits, start), optimum)
 
 
 def _in_order(
@@ -542,11 +540,6 @@ def _in_order(
     for number in range(1, len(problem.goals)):
         costs, start, latest = [problem.cost(goal) for goal in problem.goals[:number]], latest, None
         for share in _TOLERANCES:
-            if limits.time_limit is not None:
-                remaining = limits.time_limit - (time.perf_counter() - start_time)
-                if remaining <= 0.0:
-                    break
-                choosing = replace(choosing, time_limit=remaining)
             ceilings = [float(c @ start.x) + share * objective_size(c, start.x) for c in costs]
             with suppress(InfeasibleError, SolverError):
                 latest = optimum(problem.among_optima(ceilings), choosing, start)
