@@ -477,12 +477,16 @@ def votes_fit(s: Setting) -> Requirements:
         yield fits, "allowance times epsilon is not in [1e-7, 600]"
     stable = s["rule"] in ("ladder", "permute-and-flip", "exponential")
     yield stable or not s.get("voter_delta"), "voter_delta is of rules alone"
-    name, _, text = s["prior"].partition(":")
+    yield is_prior_of_votes(s["prior"], s["classes"]), "prior is no distribution"
+
+
+def is_prior_of_votes(prior: str, classes: int) -> bool:
+    """Whether a prior of the votes is uniform, dirichlet:A or point:P,...,P."""
+    name, _, text = prior.partition(":")
     p = floats_of(text)
-    fits = s["prior"] == "uniform"
-    fits |= name == "point" and max(p) <= 1 and is_pmf(p, s["classes"])
-    fits |= name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
-    yield fits, "prior is no distribution"
+    fixed = name == "point" and max(p) <= 1 and is_pmf(p, classes)
+    dirichlet = name == "dirichlet" and len(p) == 1 and 1e-4 <= p[0] <= 1e6
+    return prior == "uniform" or fixed or dirichlet
 
 
 def prior_fits(s: Setting) -> Requirements:

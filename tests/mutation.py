@@ -82,7 +82,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "settings": (
         SETTINGS,
-        "majority_fits votes_fit prior_fits rows_fit kernel_fits workload_fits",
+        "majority_fits votes_fit is_prior_of_votes prior_fits rows_fit kernel_fits workload_fits",
     ),
     "kernels": (
         KERNELS,

@@ -119,7 +119,7 @@ def check_prior(prior: object, classes: int) -> str:
         text = name + colon + ",".join(floats)
     except (ArithmeticError, AttributeError, ValueError):
         text = ""
-    if not verify.votes_fit(text, classes):
+    if not verify.is_prior_of_votes(text, classes):
         raise ParameterError(
             f"prior is {shown(prior)}; it must be 'uniform', 'dirichlet:A' with A in "
             f"[0.0001, 1e+06], or 'point:P,...' with {classes} probabilities that add up to 1."

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from dpopt.data.tally import labels_of, tally
 from dpopt.kernel import directed_pairs
 from dpopt.kernel.setting import Kernel
 from dpopt.noise.setting import Noise
-from dpopt.noise.table import is_integer
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.privacy.graph import all_pairs
 from dpopt.public_prior.setting import KeptPriorSetting
@@ -154,7 +153,7 @@ def make_sampler(sampler: Design, labels: object = None) -> dp.Measurement:
 
 def _nearest(value: object, last: int, least: int = 0) -> int:
     """Return the integer in least..last that is nearest; 0 for what is no integer."""
-    integer = int(cast(int, value)) if is_integer(value) else 0
+    integer = int(value) if type(value) is int or isinstance(value, np.integer) else 0
     return min(max(integer, least), last)
 
 
