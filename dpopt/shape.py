@@ -827,7 +827,7 @@ def design(
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
 ) -> Design:
-    """Return the best mechanism of a setting, proved private.
+    """Return the mechanism that the program of a setting finds best, proved private.
 
     There is one exception: a paper's published rule that is not private is returned too, so that it
     can be inspected; its design has ``private`` False and no certificate, and releases nothing.
@@ -839,11 +839,12 @@ def design(
             there is one, else a method made for the setting where there is one, else HiGHS.
         time_limit: seconds for the solver.
         stop_at_gap: in [0, 1]; 0 solves to optimality. Above 0, a linear program whose constraints
-            are added round by round may be left early, at a private point whose value differs from
-            the bound by at most this fraction of the objective. The design's ``status`` is then
-            ``"gap"``, and its ``gap`` is the difference. The design is proved private either way:
-            if rounding or the early stop violates a privacy constraint, the mechanism is mixed with
-            a strictly private one, just enough for the proof to succeed.
+            are added round by round may be left early, at a feasible point whose value differs from
+            the bound by at most this fraction of sum_j |c_j x_j| or of max_j |c_j|, whichever is
+            larger, for the objective sum_j c_j x_j. The design's ``status`` is then ``"gap"``, and
+            its ``gap`` is the difference. The integers are proved private either way: if rounding
+            breaks a constraint, they are mixed with a strictly private mechanism, just enough for
+            the proof to succeed.
 
     Raises:
         ParameterError: if it is no setting, or its program is too large to write out.

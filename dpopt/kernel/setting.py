@@ -63,9 +63,9 @@ class Kernel(Budgeted):
     rows, at most 2,000,000, are divided by e^epsilon; if all inputs are neighbours and delta is 0,
     they have an equivalent form with fewer rows (`dpopt.table.add_table`).
 
-    Losses by name compare inputs and outputs as vectors, coordinate by coordinate: with a shape,
-    index i stands for ``np.unravel_index(i, shape)``; without one, for the integer i. "hamming"
-    needs a shape.
+    A loss given by its name compares input x and output y coordinate by coordinate. With a shape,
+    number x stands for the vector ``np.unravel_index(x, shape)``, without one for itself; "hamming"
+    needs a shape. Here i runs over the coordinates:
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ
@@ -80,8 +80,8 @@ class Kernel(Budgeted):
             first and the last), "grid" (inputs are tuples, see ``shape``, and neighbours differ by
             1 in one entry), "hamming" (tuples that differ in one entry, by any amount), or
             undirected edges of shape (edges, 2), as a text 0:1,1:2. An input without an edge is not
-            protected, and unconnected parts are not protected from each other; the certificate
-            counts both.
+            protected, and unconnected parts are not protected from each other; the certificate says
+            how many of either there are.
         shape: for "grid", "hamming" and losses by name: input i is read as the tuple
             ``np.unravel_index(i, shape)``, whose entry j has shape[j] possible values; as a text
             2,3,3.

@@ -109,7 +109,8 @@ class Majority(Voters):
     error, up to the solver's tolerance.
 
     The objective "least-regret" has several priors j. Let b_j be the least expected error under
-    prior j, from a program for this prior alone, and f_j the expected error of a fair coin. The
+    prior j, from a program for this prior alone, and f_j the expected error of a fair coin; for
+    priors with different p_i, all expected errors here are E[s(p) d(p)], see ``objective``. The
     regret under prior j is (expected error under prior j - b_j) / f_j. The largest regret t is
     minimised, again with the constraints above:
 
@@ -117,16 +118,17 @@ class Majority(Voters):
         subject to (expected error under prior j) <= b_j + t f_j  for every j   "priors"
 
     The value of a design for "worst-case" or "least-regret" is -t, so that larger is better. The
-    solver would treat coefficients c_l below 1e-9 max |c| as 0, so it is given 1e-9 max |c| instead
-    of them, except where ``coefficients`` are your own.
+    solver would treat coefficients with |c_l| below 1e-9 max |c| as 0; it is given 1e-9 max |c|
+    instead of them, except where ``coefficients`` are your own.
 
     A design stores the probability of the majority's answer, (1 + gamma(l)) / 2, and of the other
     answer, (1 - gamma(l)) / 2, for l = (K + 1) / 2, ..., K. Its other attributes are ``gamma``, on
     0..K; ``expected_error``; ``expected_error_standard_error``, 0 unless the expected error is a
     mean over random samples of p; and ``regrets``, one for each prior of "least-regret".
     ``expected_error`` is the mean of |d(p)| if all voters share one p, or if the prior is a point
-    or is averaged over samples. If the p_i are independent it can be smaller than that mean, as
-    ``objective`` explains; `dpopt.majority.expected_error` under a `SamplePrior` estimates it.
+    or is averaged over samples. If the p_i are independent, this attribute can be smaller than the
+    mean of |d(p)|, see ``objective``. The function `dpopt.majority.expected_error` estimates that
+    mean under a `SamplePrior`.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -612,4 +614,5 @@ def _coefficients(values: object, voters: int) -> tuple[float, ...] | None:
 def _visible(linear: Vector) -> Vector:
     """Return weights, raised where a solver would ignore them and leave gamma undetermined."""
     # Share of the largest coefficient: HiGHS's dual tolerance is 1e-10 of it, the rest is lost.
-    return np.maximum(linear, 1e-9 * float(np.max(np.abs(linear))))
+    least = 1e-9 * float(np.max(np.abs(linear)))
+    return np.where(np.abs(linear) < least, least, linear)

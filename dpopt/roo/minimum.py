@@ -65,9 +65,9 @@ class RevealOrObscure(CategorySetting):
       (68) to (70) and (72) to (74); private;
     - "journal": the values that the journal paper's algorithm 2 computes. It leaves out (68) for
       the largest m, and is not private in general;
-    - "conference": the values that the conference paper's recursion computes, with (70) for all m
-      but (68) for m = 0 only; not private in general. They are the optimum of a program whose
-      objective has q_M / k instead of q_M.
+    - "conference": the values that the conference paper's recursion computes. It imposes
+      (70), and of (68) only the case m = 0; not private in general. They are the optimum of a
+      program whose objective has q_M / k instead of q_M.
 
     Among all private rules that depend on the smallest count alone, "exact" has the least q_m for
     every m at once. The value of a design is its objective; for "roo" this is (M + 1) q. The

@@ -440,3 +440,12 @@ def test_samples_stay_inside_the_intervals() -> None:
     p = prior.sample((10_000,), np.random.default_rng(0))
     assert np.all((p <= 0.3) | (p >= 0.7))
     assert abs(np.mean(p < 0.5) - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("prior", ["point:0.1,0.1,1", "point:0.1,0.1,0.1,1,1"])
+def test_where_the_coin_helps_the_optimum_takes_it(prior: str) -> None:
+    """Coefficients of gamma may be negative: then gamma = 0 is best there."""
+    voters = prior.count(",") + 1
+    design = dpopt.design(dpopt.Majority(voters, 0.5, 1.5, prior=prior))
+    assert min(expected_error_weights(voters, prior).values) < 0
+    assert design.value == pytest.approx(design.bound, rel=1e-9)
