@@ -603,10 +603,7 @@ class Design:
         """How far value and bound are apart; below 0 by rounding only."""
         if self.bound is None:
             return None
-        over, under = (
-            (self.bound, self.value) if self.setting.maximises else (self.value, self.bound)
-        )
-        return over - under
+        return self.bound - self.value if self.setting.maximises else self.value - self.bound
 
     @property
     def status(self) -> Status | None:
