@@ -66,12 +66,9 @@ class Least:
 
     def __repr__(self) -> str:
         x, other = self.inputs
-        numbers = {self.parameter: verify.not_below(self.upper), self._condition: self.given}
+        given = "delta" if self.parameter == "epsilon" else "epsilon"
+        numbers = {self.parameter: verify.not_below(self.upper), given: self.given}
         return brief(self, **numbers, inputs=f"{x} and {other}", outputs=self.outputs)
-
-    @property
-    def _condition(self) -> str:
-        return "delta" if self.parameter == "epsilon" else "epsilon"
 
     def to_dict(self) -> Json:
         """Return the fields as plain values; an infinite epsilon becomes None."""

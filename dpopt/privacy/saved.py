@@ -86,12 +86,8 @@ def read_sealed(path: Path) -> Sealed:
     if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
         raise refuse("it is not a saved dpopt mechanism")
     schema = envelope.get("schema")
-    if isinstance(schema, bool) or not isinstance(schema, int):
-        raise refuse("its schema is not a whole number")
-    if schema > SCHEMA:
-        raise refuse(f"its schema is {shown(schema)}, newer than {SCHEMA}; install a newer dpopt")
-    if schema < SCHEMA:
-        raise refuse(f"its schema is {shown(schema)}, which was never published; design it again")
+    if type(schema) is not int or schema != SCHEMA:
+        raise refuse(f"its schema is {shown(schema)}, not {SCHEMA}; install the dpopt that wrote it")
     parts = [envelope.get(name) for name in ("kind", "body", "provenance", "hash")]
     if not all(map(isinstance, parts, (str, dict, dict, str))):
         raise refuse("kind, body, provenance or hash is missing")

@@ -145,7 +145,7 @@ def test_damage_is_never_believed(
     ("change", "words"),
     [
         ({"format": "other"}, "not a saved dpopt mechanism"),
-        ({"schema": 4}, "newer"),
+        ({"schema": 4}, "its schema is 4, not 3"),
         ({"body": []}, "missing"),
         ({"kind": "oracle"}, "kind is 'oracle'"),
         ({"kind": "workload"}, "the parameters of 'workload'"),
