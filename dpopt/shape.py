@@ -242,7 +242,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if the data are not an input of this setting.
         """
-        return _table(self, table, "output_weights").row(data)
+        return _table(self, table, "it has no Table and no output_weights").row(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
         """Return the output for data, or an array of outputs for several inputs, drawn exactly.
@@ -274,7 +274,7 @@ class Setting(ABC):
 
     def columns(self, table: Any) -> Mapping[str, Sequence[Any]]:  # noqa: ANN401
         """Return the design as one tidy table, columns by name: for frames and the command line."""
-        return _table(self, table, "columns").columns()
+        return _table(self, table, "it has no Table and no columns").columns()
 
     def draw(self, axes: Axes, table: Any, label: str | None = None) -> None:  # noqa: ANN401
         """Draw the design on axes: by default a line for each input up to symmetry.
@@ -297,7 +297,7 @@ class Setting(ABC):
 
     def plain(self, table: Any) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; whole numbers as text, of any length."""
-        return _table(self, table, "plain").plain()
+        return _table(self, table, "it has no Table and no plain").plain()
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
         """Return the table of a file, checked in form only; `judge` decides it.
@@ -371,9 +371,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if none is known for this kind, or it has too many events.
         """
-        if isinstance(table, Table):
-            return dominating_pair(table)
-        raise ParameterError(f"kind is {self.kind!r}; no dominating pair of it is known.")
+        return dominating_pair(_table(self, table, "no dominating pair of it is known"))
 
     def output_pairs(self, table: Any) -> list[tuple[Vector, Vector]]:  # noqa: ANN401
         """Return distributions (P, Q) of neighbours, for `dpopt.composition`: all that count.
@@ -381,9 +379,7 @@ class Setting(ABC):
         Raises:
             ParameterError: if they are not known for this kind, or too many.
         """
-        if isinstance(table, Table):
-            return pairs_of(table)
-        raise ParameterError(f"kind is {self.kind!r}; no pairs of neighbours of it are listed.")
+        return pairs_of(_table(self, table, "no pairs of neighbours of it are listed"))
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
         """Return the least epsilon of a table for a delta, enclosed, over all neighbours.
@@ -393,9 +389,8 @@ class Setting(ABC):
         Raises:
             ParameterError: if it is not known for this kind, or not for these numbers.
         """
-        if isinstance(table, Table):
-            return least_of_table(table, epsilon, delta)
-        raise ParameterError(f"kind is {self.kind!r}; no least epsilon of it is known.")
+        listed = _table(self, table, "no least epsilon of it is known")
+        return least_of_table(listed, epsilon, delta)
 
     def to_dict(self) -> Json:
         """Return the parameters as plain values, from which `from_dict` makes them again."""
@@ -414,12 +409,10 @@ class Setting(ABC):
         return cls(**values)
 
 
-def _table(setting: Setting, table: Any, member: str) -> Any:  # noqa: ANN401
-    """Return a table over inputs; of other integers, a setting says the member itself."""
+def _table(setting: Setting, table: object, lacking: str) -> Table:
+    """Return a table over inputs; of other integers, a setting has members of its own."""
     if not isinstance(table, Table):
-        raise ParameterError(
-            f"kind {setting.kind!r} has integers that are no Table, and does not say {member}."
-        )
+        raise ParameterError(f"kind is {setting.kind!r}; {lacking}.")
     return table
 
 

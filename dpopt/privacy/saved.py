@@ -87,7 +87,7 @@ def read_sealed(path: Path) -> Sealed:
         raise refuse("it is not a saved dpopt mechanism")
     schema = envelope.get("schema")
     if type(schema) is not int or schema != SCHEMA:
-        raise refuse(f"its schema is {shown(schema)}, not {SCHEMA}; install the dpopt that wrote it")
+        raise refuse(f"its schema is {shown(schema)}, not {SCHEMA}; another dpopt wrote it")
     parts = [envelope.get(name) for name in ("kind", "body", "provenance", "hash")]
     if not all(map(isinstance, parts, (str, dict, dict, str))):
         raise refuse("kind, body, provenance or hash is missing")

@@ -159,7 +159,7 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(
 def test_integers_that_are_no_table_have_to_be_described(member: str) -> None:
     coin = Coin(1.0)
     given = (0,) if member == "output_weights" else ()
-    with pytest.raises(ParameterError, match=f"'toy-coin' has integers .* not say {member}"):
+    with pytest.raises(ParameterError, match=f"'toy-coin'; it has no Table and no {member}"):
         getattr(coin, member)((1, 3), *given)
 
 
