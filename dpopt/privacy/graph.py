@@ -94,28 +94,21 @@ def links(pairs: IntVector | None, inputs: int) -> SparseMatrix:
     return sp.csr_array((np.ones(first.size), (first, second)), shape=(inputs, inputs))
 
 
-def _path(inputs: int) -> IntVector:
-    first = np.arange(inputs - 1)
-    return np.stack([first, first + 1], axis=1).astype(np.int64)
-
-
 def _named(graph: str, inputs: int, shape: Sequence[int] | None) -> IntVector:
-    """Return the edges of a named graph, possibly with repeats."""
-    if graph == "path":
-        return _path(inputs)
-    if graph == "cycle":
-        ends = [[inputs - 1, 0]] if inputs > 2 else []
-        return np.concatenate([_path(inputs), np.array(ends, dtype=np.int64).reshape(-1, 2)])
-    index = np.arange(inputs, dtype=np.int64).reshape(_sizes(cast(Sequence[int], shape), inputs))
+    """Return the edges of a named graph, possibly with repeats; a path is a grid of one axis."""
+    sizes = _sizes(cast(Sequence[int], shape), inputs) if graph in SHAPED else (inputs,)
+    index = np.arange(inputs, dtype=np.int64).reshape(sizes)
     edges = [np.empty((0, 2), dtype=np.int64)]
     for axis, size in enumerate(index.shape):
         # Shape (lines, size): words that differ in the position `axis` alone form a line.
         lines = np.moveaxis(index, axis, -1).reshape(-1, size)
-        if graph == "grid":
-            low, high = _path(size).T
-        else:
+        if graph == "hamming":
             low, high = np.triu_indices(size, 1)
+        else:
+            low, high = np.arange(size - 1), np.arange(1, size)
         edges.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
+    if graph == "cycle" and inputs > 2:
+        edges.append(np.array([[inputs - 1, 0]]))
     return np.concatenate(edges)
 
 
