@@ -237,11 +237,7 @@ class Setting(ABC):
             raise ParameterError(f"table is {shown(table)}; it must be one over these inputs.")
 
     def output_weights(self, table: Any, data: Any) -> Sequence[int]:  # noqa: ANN401
-        """Return the distribution of the output for one input: integers in proportion.
-
-        Raises:
-            ParameterError: if the data are not an input of this setting.
-        """
+        """Return the distribution of the output for one input, which is checked: integers."""
         return _table(self, table, "it has no Table and no output_weights").row(data)
 
     def drawn(self, table: Any, data: Any, source: Source) -> Any:  # noqa: ANN401
@@ -300,11 +296,7 @@ class Setting(ABC):
         return _table(self, table, "it has no Table and no plain").plain()
 
     def read(self, plain: Any) -> Any:  # noqa: ANN401
-        """Return the table of a file, checked in form only; `judge` decides it.
-
-        Raises:
-            ParameterError: if it is malformed.
-        """
+        """Return the table of a file, checked in form only; `judge` decides it."""
         return Table.read(self.domain, plain)
 
     # --- what few mechanisms say ---
@@ -358,37 +350,19 @@ class Setting(ABC):
         return {}
 
     def as_point(self, values: Vector) -> Any:  # noqa: ANN401
-        """Return numbers that somebody else found as `point` returns them: for `dpopt.certify`.
-
-        Raises:
-            ParameterError: if they are no point of this setting.
-        """
+        """Return numbers that somebody else found, checked, as `point` returns them."""
         return values
 
     def dominating(self, table: Any) -> DominatingPair:  # noqa: ANN401
-        """Return the tight dominating pair over all neighbours, for accountants.
-
-        Raises:
-            ParameterError: if none is known for this kind, or it has too many events.
-        """
+        """Return the tight dominating pair over all neighbours; refused if none is known."""
         return dominating_pair(_table(self, table, "no dominating pair of it is known"))
 
     def output_pairs(self, table: Any) -> list[tuple[Vector, Vector]]:  # noqa: ANN401
-        """Return distributions (P, Q) of neighbours, for `dpopt.composition`: all that count.
-
-        Raises:
-            ParameterError: if they are not known for this kind, or too many.
-        """
+        """Return distributions (P, Q) of all neighbours that count; refused if none are known."""
         return pairs_of(_table(self, table, "no pairs of neighbours of it are listed"))
 
     def spent(self, table: Any, epsilon: float | None, delta: float | None) -> Least:  # noqa: ANN401
-        """Return the least epsilon of a table for a delta, enclosed, over all neighbours.
-
-        Where an epsilon is given, the least delta for it. The table may be private or not.
-
-        Raises:
-            ParameterError: if it is not known for this kind, or not for these numbers.
-        """
+        """Return the least epsilon for a delta, or delta for an epsilon, enclosed; or refuse."""
         listed = _table(self, table, "no least epsilon of it is known")
         return least_of_table(listed, epsilon, delta)
 
@@ -600,10 +574,7 @@ class Design:
 
     @property
     def status(self) -> Status | None:
-        """How the solve ended: `Status.OPTIMAL`, or `Status.GAP` where it was stopped at a gap.
-
-        None of a closed form, a given point, or a file.
-        """
+        """How the solve ended, perhaps at a gap; None of a closed form, a point, or a file."""
         return None if self.solution is None else self.solution.status
 
     def _require_private(self) -> None:
