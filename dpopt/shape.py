@@ -48,7 +48,6 @@ from dpopt.privacy.saved import AUDIT, STATED, plain, read_sealed, seal
 from dpopt.proofs import SMALL, Bound, Optimality, laid_beside, optimality
 from dpopt.provenance import versions
 from dpopt.table import (
-    Inputs,
     Losses,
     Table,
     add_table,
@@ -338,7 +337,13 @@ class Setting(ABC):
 
     def _proof_size(self, table: Any) -> int:  # noqa: ANN401
         """Return about how many entries of rows a proof looks at: if few, it is made unasked."""
-        return _entries(table.inputs, self.guarantee) if isinstance(table, Table) else SMALL + 1
+        if not isinstance(table, Table):
+            return SMALL + 1
+        inputs = table.inputs
+        if self.guarantee.delta > 0:
+            return inputs.size + 6 * len(inputs.edges.first)
+        groups = inputs.neighbours
+        return inputs.size + 2 * groups.size * (groups.shape[1] - 1)
 
     def _proof_rows(self, table: Any) -> Sequence[Name] | None:  # noqa: ANN401
         """Return names of rows whose multipliers may prove the bound; None for all tight ones."""
@@ -403,14 +408,6 @@ def _displayed(setting: Setting, table: Any) -> tuple[str, Json] | None:  # noqa
     written = table.inputs.plain(sets=promised.delta > 0)
     numbers = {"epsilon": promised.epsilon, "delta": promised.delta}
     return "table", {**numbers, "inputs": written, "losses": setting.losses.plain()}
-
-
-def _entries(inputs: Inputs, guarantee: Guarantee) -> int:
-    """Return about how many entries the rows of a table have."""
-    if guarantee.delta > 0:
-        return inputs.size + 6 * len(inputs.edges.first)
-    groups = inputs.neighbours
-    return inputs.size + 2 * groups.size * (groups.shape[1] - 1)
 
 
 def _one_of(kind: str, weights: Sequence[int], source: Source) -> int:

@@ -177,7 +177,7 @@ class Table:
 
     def columns(
         self, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
-    ) -> Mapping[str, Sequence[Any] | npt.NDArray[Any]]:
+    ) -> Mapping[str, Any]:
         """Return columns input, output and probability with a line for each entry, for a frame."""
         matrix = self.matrix()
         rows, columns = matrix.shape
