@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -75,7 +76,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         # First the contents, then the name: a crash in between leaves the old file.
         with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+            to_disk(file.fileno())
         temporary.replace(path)
         with suppress(OSError):
             # Either file is whole; a folder that may not be read, or cannot be synced, is no error.
@@ -105,9 +106,24 @@ def folder_to_disk(folder: Path) -> None:
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            to_disk(descriptor)
         finally:
             os.close(descriptor)
+
+
+def to_disk(descriptor: int) -> None:
+    """Wait until a file or folder is on the disk.
+
+    On macOS `os.fsync` waits for the drive's memory only.
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        # A disk of another file system may not have it.
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
