@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -111,13 +111,16 @@ def solve_cvxpy(
     bound = inner.bound + sign * float(compiled.inverse[-1][settings.OFFSET])
     objective = float(np.asarray(problem.value).item())
     inherited = {name: getattr(inner, name) for name in Solution.__dataclass_fields__}
+    variables = problem.variables()
+    names = zip(constraint_names(problem), problem.constraints, strict=True)
+    duals = _by_name((name, dual) for name, row in names for dual in row.dual_variables)
     return replace(
         CvxpySolution(**inherited, inner=inner),
-        values=_values(problem),
+        values=_by_name(zip(unique([v.name() for v in variables]), variables, strict=True)),
         objective=objective,
         bound=bound,
         gap=sign * (objective - bound),
-        duals=_duals(problem) | {name: frozen(-sign * inner.duals[name]) for name in families},
+        duals=duals | {name: frozen(-sign * inner.duals[name]) for name in families},
         seconds=perf_counter() - begin,
     )
 
@@ -282,17 +285,16 @@ class _Compiled:
         names = unique(own, [*families, *labels])
         name_of = {variable.id: name for name, variable in zip(names, variables, strict=True)}
         lp = Problem(_TITLE)
-        least, greatest = (
-            np.full(self.data["c"].size, missing) if values is None else np.asarray(values, float)
-            for values, missing in (
-                (self.data[settings.LOWER_BOUNDS], -np.inf),
-                (self.data[settings.UPPER_BOUNDS], np.inf),
-            )
-        )
+        ends = self.data[settings.LOWER_BOUNDS], self.data[settings.UPPER_BOUNDS]
         for variable in variables:
             columns = slice(offsets[variable.id], offsets[variable.id] + variable.size)
-            name = name_of[variable.id]
-            lp.add_variables(name, variable.size, lower=least[columns], upper=greatest[columns])
+            least, greatest = (None if end is None else end[columns] for end in ends)
+            lp.add_variables(
+                name_of[variable.id],
+                variable.size,
+                lower=-np.inf if least is None else least,
+                upper=np.inf if greatest is None else greatest,
+            )
         for label, indices in zip(labels, rows.values(), strict=True):
             lp.add_rows(label, matrix[indices], lower=lower[indices], upper=limits[indices])
         for name, (_, oracle) in families.items():
@@ -306,25 +308,10 @@ class _Compiled:
 
 
 @_quiet()
-def _values(problem: cp.Problem) -> dict[str, Vector]:
-    variables = problem.variables()
-    names = unique([variable.name() for variable in variables])
+def _by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Vector]:
+    """Return the values of cvxpy's variables, primal or dual, by the names in front of them."""
     return {
-        name: frozen(_dense(variable.value))
-        for name, variable in zip(names, variables, strict=True)
+        name: frozen(np.array(value.toarray() if sp.issparse(value) else value, dtype=float))
+        for name, value in ((name, variable.value) for name, variable in pairs)
+        if value is not None
     }
-
-
-@_quiet()
-def _duals(problem: cp.Problem) -> dict[str, Vector]:
-    """Return the dual values that cvxpy stores in each constraint, by the constraint's name."""
-    return {
-        name: frozen(_dense(variable.value))
-        for name, constraint in zip(constraint_names(problem), problem.constraints, strict=True)
-        for variable in constraint.dual_variables
-        if variable.value is not None
-    }
-
-
-def _dense(value: Any) -> Vector:  # noqa: ANN401
-    return np.array(value.toarray() if sp.issparse(value) else value, dtype=float)

@@ -25,8 +25,6 @@ from dpopt.privacy.release import below, below_each, seeded, system
 
 # By how much public masses may miss the sum 1, before they are divided by it.
 TOLERANCE = 1e-9
-# Categories named in an error message.
-_NAMED = 5
 
 LEAST_EPSILON = 1e-9
 """In nats; below it, the kernel is the prior up to rounding."""
@@ -104,8 +102,8 @@ def public_distribution(
     names = _labels(labels, values.size)
     zero = np.flatnonzero(values == 0)
     if zero.size:
-        named_zeros = ", ".join(repr(names[int(index)]) for index in zero[:_NAMED])
-        more = f" and {zero.size - _NAMED} more" if zero.size > _NAMED else ""
+        named_zeros = ", ".join(repr(names[int(index)]) for index in zero[:5])
+        more = f" and {zero.size - 5} more" if zero.size > 5 else ""
         raise ParameterError(
             f"public has mass 0 at {named_zeros}{more}; every category needs a mass above 0: leave "
             "those out that no user has, or mix with the uniform distribution."
