@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +27,6 @@ from dpopt.lp.model import (
     rows_over,
     stack,
 )
-
-# Number of variables that HiGHS's 32-bit indices can count.
-_MOST_VARIABLES = 2**31 - 1
 
 Blocks = MatrixLike | Mapping[str, Coefficients]
 Objective = npt.ArrayLike | Mapping[str, npt.ArrayLike | ByIndex]
@@ -350,22 +348,22 @@ class Problem:
         Args:
             limits: upper limit of each earlier objective, in the form of `cost`.
         """
-        copy = type(self)(self.name)
-        copy.goals, copy.inside = [self.goals[len(limits)]], self.inside
-        copy.variables, copy.shapes = dict(self.variables), dict(self.shapes)
-        copy.blocks, copy.families = dict(self.blocks), dict(self.families)
-        copy._bounds = dict(self._bounds)
+        program = copy(self)
+        program.goals, program.blocks = [self.goals[len(limits)]], dict(self.blocks)
         for goal, limit in zip(self.goals, limits, strict=False):
             name = "objective"
-            while name in copy.variables or name in copy.blocks or name in copy.families:
+            while program._taken(name):
                 name += "'"
-            copy.blocks[name] = make_rows(self.cost(goal), upper=limit)
-        return copy
+            program.blocks[name] = make_rows(self.cost(goal), upper=limit)
+        return program
+
+    def _taken(self, name: str) -> bool:
+        return name in self.variables or name in self.blocks or name in self.families
 
     def _check_new(self, name: str) -> None:
         if not isinstance(name, str) or not name:
             raise ParameterError(f"name is {_checks.shown(name)}; it must be a non-empty string.")
-        if name in self.variables or name in self.blocks or name in self.families:
+        if self._taken(name):
             raise ParameterError(f"name is {name!r}; it is taken already in this problem.")
 
     def _find(self, name: str) -> slice:
@@ -459,12 +457,9 @@ def known(what: str, name: str, names: Mapping[str, object]) -> None:
 
 
 def _shape(shape: int | Sequence[int]) -> Shape:
-    """Return a shape as a tuple, after checking its size against HiGHS's limit."""
-    if not isinstance(shape, tuple | list):
-        return (_checks.integer("shape", shape, 1, _MOST_VARIABLES),)
-    axes = tuple(_checks.integer("shape", size, 1, _MOST_VARIABLES) for size in shape)
-    if math.prod(axes) > _MOST_VARIABLES:
-        raise ParameterError(
-            f"shape is {_checks.shown(axes)}; at most {_MOST_VARIABLES} variables are taken."
-        )
+    """Return a shape as a tuple, after checking its size against HiGHS's 32-bit indices."""
+    sizes, most = shape if isinstance(shape, tuple | list) else (shape,), 2**31 - 1
+    axes = tuple(_checks.integer("shape", size, 1, most) for size in sizes)
+    if math.prod(axes) > most:
+        raise ParameterError(f"shape is {_checks.shown(axes)}; at most {most} variables are taken.")
     return axes
