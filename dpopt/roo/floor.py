@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, exact_text, whole
-from dpopt._types import IntVector, Vector, frozen
+from dpopt._types import IntVector, T, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
 from dpopt.privacy.cost import Least, least_of_ratio, require_pure
@@ -147,9 +147,8 @@ class SmoothFloor(CategorySetting):
     def judge(self, table: Floor) -> Certificate:
         """Return the exact proof of a table."""
         try:
-            verdict = _judge(self, self.checked(table)).decide(verify.exp(self.epsilon)[0])
-        except verify.Malformed:
-            raise _too_many(self) from None
+            growth = verify.exp(self.epsilon)[0]
+            verdict = _judged(self, self.checked(table), lambda floor: floor.decide(growth))
         except verify.Refused as refusal:
             if refusal.at is None:
                 raise ParameterError(f"table is refused: {refusal}.") from None
@@ -274,20 +273,16 @@ def _unit_of(growth: float) -> float:
 @lru_cache(maxsize=2)
 def _worst(setting: SmoothFloor, table: Floor) -> tuple[Fraction, tuple[int, int], int]:
     """Return the largest ratio of a category's probabilities; see `dpopt.verify.Floor`."""
+    return _judged(setting, table, verify.Floor.worst)
+
+
+def _judged(setting: SmoothFloor, table: Floor, judge: Callable[[verify.Floor], T]) -> T:
+    (n, k), (bits, weights) = (setting.records, setting.categories), table
     try:
-        return _judge(setting, table).worst()
+        return judge(verify.Floor(n, k, list(weights), 1 << bits))
     except verify.Malformed:
-        raise _too_many(setting) from None
-
-
-def _judge(setting: SmoothFloor, table: Floor) -> verify.Floor:
-    bits, weights = table
-    return verify.Floor(setting.records, setting.categories, list(weights), 1 << bits)
-
-
-def _too_many(setting: SmoothFloor) -> ParameterError:
-    return ParameterError(
-        f"epsilon is {digits(setting.epsilon)} for n = {setting.records} and k = "
-        f"{setting.categories}; the floor takes more than {verify.MOST:,} inequalities to decide: "
-        "use a larger epsilon, or RevealOrObscure."
-    )
+        raise ParameterError(
+            f"epsilon is {digits(setting.epsilon)} for n = {n} and k = {k}; the floor takes more "
+            f"than {verify.MOST:,} inequalities to decide: use a larger epsilon, or "
+            "RevealOrObscure."
+        ) from None

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,17 +114,12 @@ class RevealOrObscure(CategorySetting):
 
     def problem(self) -> Problem:
         """Return the rule's program: variable "q", rows "privacy" or numbered as in the paper."""
-        # Largest epsilon of a program: beyond, solvers refuse coefficients of e^epsilon next to 1.
-        if self.epsilon > 30.0:
+        # Beyond, solvers refuse coefficients of e^epsilon next to 1, and memory ends.
+        if self.epsilon > 30.0 or self.largest_minimum > 200_000:
             raise ParameterError(
-                f"epsilon is {self.epsilon:g}; the program is written out up to "
-                "30. The recursion has no such limit."
-            )
-        # Largest M = floor(n / k) of a program.
-        if self.largest_minimum > 200_000:
-            raise ParameterError(
-                f"records / categories is {self.records / self.categories:g}; the program is "
-                "written out up to 200000. The recursion has no such limit."
+                f"epsilon is {self.epsilon:g} and records / categories "
+                f"{self.records / self.categories:g}; the program is written out up to 30 and "
+                "200000. The recursion has no such limit."
             )
         problem = Problem("DS-ROO obscuring probabilities")
         problem.add_variables("q", self._costs().size, lower=0.0, upper=1.0)
@@ -205,12 +200,12 @@ class RevealOrObscure(CategorySetting):
             verdict = self._decided(table)
         except verify.Refused:
             audit = _audit(self, table)
-            runs = audit.witness.runs, audit.witness.neighbour_runs
+            before, after = str(audit.witness.runs), str(audit.witness.neighbour_runs)
             raise NotPrivateError(
                 f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, k = "
                 f"{self.categories}: category 0 is {audit.excess_factor:.6g} e^epsilon times as "
-                f"likely for one of two neighbours; (count, categories): {runs[0]} and {runs[1]}.",
-                inputs=(str(runs[0]), str(runs[1])),
+                f"likely for one of two neighbours; (count, categories): {before} and {after}.",
+                inputs=(before, after),
                 output="category 0",
                 excess=audit.excess_factor - 1.0,
             ) from None
@@ -237,9 +232,9 @@ class RevealOrObscure(CategorySetting):
         """Return the least epsilon for delta = 0, exactly: the witness attains the worst ratio."""
         require_pure(self.kind, epsilon, delta)
         audit = _audit(self, table)
-        sides = (audit.witness.neighbour_runs, audit.witness.runs)
-        words = tuple(f"(count, categories): {runs}" for runs in sides)
-        return least_of_ratio(audit.worst_ratio, cast(tuple[str, str], words), (0,))
+        after, before = audit.witness.neighbour_runs, audit.witness.runs
+        words = f"(count, categories): {after}", f"(count, categories): {before}"
+        return least_of_ratio(audit.worst_ratio, words, (0,))
 
     def obscuring_weight(self, table: tuple[int, ...], minimum: int) -> int:
         """Return q_m over 2^62 at the smallest count m."""
@@ -272,17 +267,13 @@ class RevealOrObscure(CategorySetting):
 
         ``obscuring(m)`` returns q_m; ``excess_factor`` is None if the ratio is unbounded.
         """
-
-        def excess_factor() -> float | None:
-            factor = _audit(self, table).excess_factor
-            return factor if math.isfinite(factor) else None
-
+        audit = partial(_audit, self, table)
         return {
             **super().report(table),
             "q": lambda: frozen([weight / UNIT for weight in table]),
             "obscuring": lambda: lambda minimum: self.obscuring_weight(table, minimum) / UNIT,
-            "audit": lambda: _audit(self, table),
-            "excess_factor": excess_factor,
+            "audit": audit,
+            "excess_factor": lambda: None if audit().worst_ratio is None else audit().excess_factor,
         }
 
     def dominating(self, table: tuple[int, ...]) -> DominatingPair:
