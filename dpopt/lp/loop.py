@@ -123,10 +123,10 @@ class _Loop:
         self.iterations, self.rounds = 0, 0
         # Lower bound on the minimisation, and the best feasible point so far.
         self.lower, self.feasible = -np.inf, cast(Vector | None, None)
-        # The Slater point, unless rows or bounds that were set later exclude it.
+        # The Slater point and its slack, unless rows or bounds that were set later exclude it.
         self.slater, model = problem.inside, self.model
         if self.slater is not None:
-            x = self.slater.x
+            x = self.slater[0]
             violated = np.any(model.rows.violation(x) > limits.tolerance)
             if violated or np.any(x != np.clip(x, model.lower, model.upper)):
                 self.slater = None
@@ -309,15 +309,16 @@ class _Loop:
         """
         if not (listening() or self.limits.stop_at_gap):
             return None
-        x, worst, cost, slater = answer.x, answer.worst, self.model.cost, self.slater
+        x, worst, cost = answer.x, answer.worst, self.model.cost
         stop, tolerance = self.limits.stop_at_gap, self.limits.tolerance
         self.lower = max(self.lower, dual_bound(self.relaxation, answer.y))
         violated = worst > tolerance
-        moved = violated and slater is not None and np.isfinite(worst)
-        if moved and slater is not None:
-            x = slater.x + slater.slack / (slater.slack + worst) * (x - slater.x)
+        feasible = not violated
+        if violated and self.slater is not None and np.isfinite(worst):
+            inside, slack = self.slater
+            x, feasible = inside + slack / (slack + worst) * (x - inside), True
         better = self.feasible is None or float(cost @ x) < float(cost @ self.feasible)
-        if better and (moved or not violated):
+        if feasible and better:
             self.feasible = x
         # Distance from the best feasible point to the bound; infinite without such a point.
         gap = np.inf if self.feasible is None else float(cost @ self.feasible) - self.lower

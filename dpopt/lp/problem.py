@@ -64,19 +64,6 @@ class Family:
 
 
 @dataclass(frozen=True)
-class SlaterPoint:
-    """A strictly feasible point (Slater point).
-
-    Attributes:
-        x: values of all variables, shape (variables,), within their bounds.
-        slack: least slack of any lazy row at x, in the row's units, above 0.
-    """
-
-    x: Vector
-    slack: float
-
-
-@dataclass(frozen=True)
 class Goal:
     """One of the objectives, which are optimised lexicographically.
 
@@ -110,7 +97,8 @@ class Problem:
         self.shapes: dict[str, Shape] = {}
         self.blocks: dict[str, Rows] = {}
         self.families: dict[str, Family] = {}
-        self.inside: SlaterPoint | None = None
+        # A strictly feasible point (Slater point), and the least slack of any lazy row there.
+        self.inside: tuple[Vector, float] | None = None
         self._bounds: dict[str, tuple[Vector, Vector]] = {}
 
     def __repr__(self) -> str:
@@ -314,8 +302,7 @@ class Problem:
         lower, upper = (np.concatenate(ends) for ends in zip(*self._bounds.values(), strict=True))
         if not np.all((lower <= x) & (x <= upper)):
             raise ParameterError("point leaves the limits of the variables; it must lie inside.")
-        slack = _checks.real("slack", slack, 0.0, open_lower=True)
-        self.inside = SlaterPoint(x, slack)
+        self.inside = x, _checks.real("slack", slack, 0.0, open_lower=True)
 
     def cost(self, goal: Goal) -> Vector:
         """Return the cost to minimise, shape (variables,); negated if the goal is maximised."""
