@@ -198,8 +198,10 @@ class Program:
 
     @cached_property
     def norms(self) -> Vector:
-        """The largest entry of each of these rows."""
-        return abs(self.rows.matrix[: self.count]).max(axis=1).toarray().ravel()
+        """The unit of each row of the program written out: its largest entry, or the tail's."""
+        norms = abs(self.rows.matrix).max(axis=1).toarray().ravel()
+        norms[self.count :] = self.edge / (self.delta or 1.0)
+        return norms
 
     @cached_property
     def masses(self) -> Vector:
@@ -251,29 +253,23 @@ class Program:
         return z / (self.masses @ z)
 
     def problem(self) -> Problem:
-        """Return the program in full: "sum", "privacy", and with delta "delta" and "beyond"."""
-        problem, period, rows = Problem("noise"), self.grid.sensitivity, self.rows
+        """Return the program in full: rows "sum", "privacy", and with delta "delta"."""
+        problem, rows = Problem("noise"), self.rows
         most = np.minimum(1 / self.masses, _LARGEST)
         problem.add_variables("p", self.masses.size, lower=0.0, upper=most)
         problem.add_rows("sum", {"p": self.masses[None, :]}, lower=1.0, upper=1.0)
         problem.minimise({"p": self.costs})
-        p, each = rows.matrix[: self.count], np.arange(self.count)
-        a, p = p.max(axis=1).toarray().ravel(), sp.csr_array(sp.diags_array(1 / self.norms) @ p)
-        if self.delta == 0:
-            problem.add_rows("privacy", {"p": p}, upper=0.0)
-            return problem
-        # The unit of a slack is between those of its row and of delta.
-        unit = np.clip(1 / np.sqrt(a), 1e-6, 1e3)
-        share, last = unit * a, self.edge / self.delta
-        most = np.minimum(_ROOM / unit, _ROOM / share)
-        problem.add_variables("s", each.size, lower=0.0, upper=most)
-        problem.add_variables("slack", period, lower=0.0, upper=min(_ROOM / last, _LARGEST))
-        eye = sp.eye_array(period).tocsr()
-        problem.add_rows("beyond", {"p": self.beyond, "slack": -eye}, upper=0.0)
-        slack = -sp.diags_array(share / self.norms).tocsr()
-        problem.add_rows("privacy", {"p": p, "s": slack}, upper=0.0)
-        spent = sp.csr_array((share, (rows.group[: each.size], each)), shape=(period, each.size))
-        problem.add_rows("delta", {"s": spent, "slack": eye * last}, upper=1.0)
+        privacy = {"p": sp.csr_array(sp.diags_array(1 / self.norms) @ rows.matrix)}
+        if self.delta > 0:
+            # The unit of a slack is between those of its row and of delta.
+            a = rows.matrix.max(axis=1).toarray().ravel()
+            unit = np.clip(1 / np.sqrt(a), 1e-6, 1e3)
+            most = np.minimum(_ROOM / unit, _ROOM / (unit * a))
+            problem.add_variables("s", a.size, lower=0.0, upper=most)
+            privacy["s"] = sp.csr_array(sp.diags_array(-unit * a / self.norms))
+            spent = sp.csr_array(rows.sums @ sp.diags_array(unit * a))
+            problem.add_rows("delta", {"s": spent}, upper=1.0)
+        problem.add_rows("privacy", privacy, upper=0.0)
         return problem
 
     def point(self, solution: Solution) -> Point:
@@ -282,7 +278,6 @@ class Program:
         of_rows = -duals["privacy"] / self.norms
         if self.delta > 0:
             prices = -duals["delta"]
-            of_rows = np.append(of_rows, -duals["beyond"] * (self.delta / self.edge))
         return Point(solution["p"], of_rows, prices, float(duals["sum"][0]))
 
     def pmf(self, point: Point, inside: float, ended: bool) -> Vector:
