@@ -4,9 +4,6 @@ If n1 records are ones with probability ``high`` and n - n1 with probability ``l
 ones is H = Bin(n1, high) + Bin(n - n1, low), and E_{n1} = E V(H). For n = 2, probabilities 0.2 and
 0.5 and V = (0, 1, 0), E_0 = 0.32, E_1 = 0.5 and E_2 = 0.5. All values are logarithms.
 
-Order of the file: `maximise`; its branch and bound; de Casteljau's scheme,
-which evaluates all compositions of few records; V-shaped sequences, whose maximum is at an end.
-
 Precision: each value is a sum of positive terms, so that its relative error is at most that of the
 terms. A term passes through O(sqrt n) multiplications, and a logarithm x has a rounding error of
 x 2^-53; `allowance` bounds both in the worst case. The terms left out are bounded by Chernoff's

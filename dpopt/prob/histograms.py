@@ -141,11 +141,6 @@ def checked_histograms(rows: object, records: int, categories: int) -> IntMatrix
     return table.astype(np.int64)
 
 
-def checked_histogram(row: object, records: int, categories: int) -> IntVector:
-    """Return one histogram, shape (categories,), checked like `checked_histograms`."""
-    return checked_histograms([row], records, categories)[0]
-
-
 def checked_distributions(distributions: npt.ArrayLike, categories: int | None = None) -> Matrix:
     """Return distributions of one record divided by their sums, shape (l, m), read-only.
 

@@ -182,11 +182,6 @@ def log_chernoff(pmf: SumPmf, s: Vector) -> Vector:
     return np.minimum(bound + 1e-6 + 1e-13 * pmf.size * (1.0 + np.abs(theta)), 0.0)
 
 
-def mean(pmf: SumPmf) -> float:
-    """Return the mean without the ``certain`` ones."""
-    return pmf.n1 * pmf.p1.one + pmf.n2 * pmf.p2.one
-
-
 def log_pmf(pmf: SumPmf, start: int, stop: int) -> Vector:
     """Return log Pr[sum = s] for s = start..stop (inclusive), not counting ``certain`` ones."""
     if pmf.size == 0:
@@ -292,7 +287,8 @@ class Sequence:
         first_s = self.starts - float(pmf.certain)
         last_s = first_s + (self.block - 1)
         # The Chernoff bound falls away from the mean: take the s of each block nearest to it.
-        nearest = np.clip(mean(pmf), first_s, last_s)
+        mean = pmf.n1 * pmf.p1.one + pmf.n2 * pmf.p2.one
+        nearest = np.clip(mean, first_s, last_s)
         possible = (last_s >= 0) & (first_s <= pmf.size)
         bound = log_chernoff(pmf, np.clip(nearest, 0.0, pmf.size))
         return np.where(possible, bound + above + math.log(self.block), -np.inf)

@@ -16,7 +16,7 @@ from dpopt._errors import ParameterError
 from dpopt._types import Json, Vector, frozen
 from dpopt.prob.histograms import (
     IntMatrix,
-    checked_histogram,
+    checked_histograms,
     histogram_count,
     histograms,
     neighbours,
@@ -129,7 +129,7 @@ def privacy_profile(
     epsilon = _checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     if histogram is None:
         return PrivacyProfile(mechanism, epsilon, None, frozen(log_profile(mechanism, epsilon)))
-    counts = checked_histogram(histogram, mechanism.records, mechanism.categories)
+    (counts,) = checked_histograms([histogram], mechanism.records, mechanism.categories)
     if _in_closed_form(mechanism):
         logs = sampling.log_delta_at(mechanism, epsilon, counts)
     else:

@@ -46,8 +46,15 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
     terms for L = n - T lost records.
     """
     n, m = mechanism.records, mechanism.categories
-    _require_feasible(mechanism, epsilon)
     if m == 2:
+        terms = n * min(1.0 / max(epsilon, 1e-300), mechanism.lost**0.5)
+        # Of tail sums: time fixes them.
+        if terms > 3 * 10**10:
+            raise ParameterError(
+                f"records is {n}, drawn {mechanism.drawn} and epsilon {epsilon:g}: all databases "
+                f"take about {terms:.0e} terms, more than 3e+10. Give one histogram, or fewer "
+                "records."
+            )
         # Each pair of neighbours (H, H + 1) counts in both directions, as D(H || H + 1) =
         # D(n - H || n - 1 - H), and for both databases: first for H, then for H + 1.
         forward = pooled_log_divergence(mechanism, epsilon, n, np.arange(n))
@@ -55,6 +62,13 @@ def log_profile(mechanism: SamplingHistogram, epsilon: float) -> Vector:
         np.maximum(forward, forward[::-1], out=result[:-1])
         result[1:] = np.maximum(result[1:], result[:-1])
         return result
+    # Likewise records, and pairs (n', T').
+    if n > 2000 or sum(len(_range(mechanism, pool)) for pool in range(1, n + 1)) > 500_000:
+        raise ParameterError(
+            f"records is {n} and drawn {mechanism.drawn}; for all databases over {m} categories n "
+            "may be at most 2000, with 500,000 pairs of a pool and a number drawn from it. Give "
+            "one histogram."
+        )
     # table[n', H_a] is the larger divergence of both orders of a pool, -inf for H_a = 0.
     table = np.full((n + 1, n + 1), -np.inf)
     for pool in range(1, n + 1):
@@ -92,26 +106,6 @@ def log_delta_at(mechanism: SamplingHistogram, epsilon: float, counts: IntVector
         )
     logs = pooled_log_divergence(mechanism, epsilon, first + second, np.array(sorted(ones)))
     return np.array([float(logs.max())])
-
-
-def _require_feasible(mechanism: SamplingHistogram, epsilon: float) -> None:
-    n, drawn, m = mechanism.records, mechanism.drawn, mechanism.categories
-    if m == 2:
-        terms = n * min(1.0 / max(epsilon, 1e-300), mechanism.lost**0.5)
-        # All databases over two categories: terms of tail sums.
-        if terms > 3 * 10**10:
-            raise ParameterError(
-                f"records is {n}, drawn {drawn} and epsilon {epsilon:g}: all databases take about "
-                f"{terms:.0e} terms, more than 3e+10. Give one histogram, or fewer "
-                "records."
-            )
-    # All databases over more than two categories: records, and pairs (n', T').
-    elif n > 2000 or sum(len(_range(mechanism, pool)) for pool in range(1, n + 1)) > 500_000:
-        raise ParameterError(
-            f"records is {n} and drawn {drawn}; for all databases over {m} categories n may be at "
-            "most 2000, with 500,000 pairs of a pool and a number drawn "
-            "from it. Give one histogram."
-        )
 
 
 def pooled_log_divergence(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt import ParameterError
-from dpopt.prob.histograms import checked_histogram
+from dpopt.prob.histograms import checked_histograms
 from dpopt.prob.tails import log_tails
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 
@@ -74,7 +74,7 @@ def adversary_utility(
         Liu, Wang, Xia, Smoothed Differential Privacy, equation (3), Lemma 1, Corollary 3.
     """
     m = mechanism.categories
-    counts = checked_histogram(histogram, mechanism.records, m)
+    (counts,) = checked_histograms([histogram], mechanism.records, m)
     t = threshold
     if isinstance(mechanism, SamplingHistogram) and m == 2 and not mechanism.replacement:
         return float(log_utility_at(mechanism.records, mechanism.drawn, t, counts[:1])[0])

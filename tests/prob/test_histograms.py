@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt.prob.histograms import (
-    checked_histogram,
+    checked_histograms,
     histogram_count,
     histograms,
     index_of,
@@ -59,4 +59,4 @@ def test_every_pair_of_neighbours_once(n: int, m: int) -> None:
 
 
 def test_floats_that_are_integers_are_taken() -> None:
-    assert checked_histogram(np.array([1.0, 2.0]), 3, 2).tolist() == [1, 2]
+    assert checked_histograms(np.array([[1.0, 2.0]]), 3, 2).tolist() == [[1, 2]]
