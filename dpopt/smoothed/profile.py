@@ -24,7 +24,7 @@ from dpopt.prob.histograms import (
 )
 from dpopt.smoothed import sampling
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
-from dpopt.smoothed.results import DeltaResult, finite
+from dpopt.smoothed.results import DeltaResult, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ class PrivacyProfile(DeltaResult[Vector]):
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the counts and log10 delta of each database."""
         counts = {f"count_{c}": column.tolist() for c, column in enumerate(self.histograms.T)}
-        return {**counts, "log10_delta": [finite(value) for value in self.log10_delta.tolist()]}
+        return {**counts, "log10_delta": plain(self.log10_delta)}
 
     def draw(self, axes: Axes, label: str | None) -> None:
         """Draw log10 delta against the share of the first category."""

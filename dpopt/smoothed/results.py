@@ -51,7 +51,7 @@ class DeltaResult(ABC, Generic[T]):
 
     def to_dict(self) -> Json:
         """Return the result as plain values, ready for JSON; None for the logarithm of 0."""
-        return {name: _plain(getattr(self, name)) for name in ("kind", *self.written)}
+        return {name: plain(getattr(self, name)) for name in ("kind", *self.written)}
 
     @abstractmethod
     def columns(self) -> Mapping[str, Sequence[Any]]:
@@ -83,16 +83,12 @@ class DeltaResult(ABC, Generic[T]):
         return result_page(type(self).__name__, "", None, self.facts(), self.plot)
 
 
-def finite(value: float) -> float | None:
-    """Return the value, or None if it is not finite (log10 of a delta of 0), for JSON."""
-    return value if math.isfinite(value) else None
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a value ready for JSON; None for what is not finite, log10 of a delta of 0."""
     if isinstance(value, np.ndarray | tuple | list):
-        return list(map(_plain, value.tolist() if isinstance(value, np.ndarray) else value))
+        return list(map(plain, value.tolist() if isinstance(value, np.ndarray) else value))
     if isinstance(value, float):
-        return finite(value)
+        return value if math.isfinite(value) else None
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 

@@ -33,7 +33,7 @@ from dpopt.prob.batches import (
     subsets,
 )
 from dpopt.smoothed.profile import LARGEST_EPSILON
-from dpopt.smoothed.results import DeltaResult, finite
+from dpopt.smoothed.results import DeltaResult, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +98,7 @@ class SgdProfile(DeltaResult[Vector]):
         worst = self.worst
         return {
             "epsilon": self.epsilons.tolist(),
-            "log10_delta": [finite(value) for value in self.log10_delta.tolist()],
+            "log10_delta": plain(self.log10_delta),
             "replaced": [None if w is None else w.replaced for w in worst],
             "replacement": [None if w is None else w.replacement for w in worst],
             "direction": [None if w is None else w.direction for w in worst],
