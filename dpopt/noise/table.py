@@ -13,12 +13,16 @@ import numpy.typing as npt
 from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text, typed_rational, whole
-from dpopt._types import Json, Vector, brief, frozen
+from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.privacy.exact import fingerprint
 from dpopt.privacy.release import Pmfs, Source
 
-# Repetitions of a period are drawn from a table of so many, until what it leaves is that rare.
-_MOST_LISTED, _RARELY = 256, Fraction(3, 10)
+# Periods are drawn in digits of so many values, each from a table of its own, until a further
+# digit would be 0 with probability above this.
+_DIGIT, _RARELY = 64, 0.3
+# Periods are written out in the first table until so large a share of all that repeat the last one
+# is left, and at most so many.
+_LEFT, _MOST_WRITTEN = Fraction(1, 1000), 16
 # Largest sum of absolute values that a 64-bit integer holds.
 _INT64 = np.iinfo(np.int64).max
 
@@ -96,36 +100,60 @@ class NoiseTable:
         for start in range(0, count, size):
             part = noise[start : start + size]
             distance = self._core.draw(np.zeros(part.size, dtype=np.int64), source)
-            # Of a repeated period, it may be any repetition.
-            waiting = np.flatnonzero(distance > self.last - self.period)
-            while waiting.size:
-                more = self._repetitions.draw(np.zeros(waiting.size, dtype=np.int64), source)
-                distance[waiting] += self.period * more
-                waiting = waiting[more == self._listed]
+            tails = np.flatnonzero(distance > self.last + (self._written - 1) * self.period)
+            if self.ratio and tails.size:
+                distance[tails] += self.period * self._periods(tails.size, source)
             signs = np.frombuffer(source(part.size), dtype=np.uint8) & 1
             part[:] = np.where(signs == 1, distance, -distance)
         return noise
 
+    def _periods(self, count: int, source: Source) -> IntVector:
+        """Return geometric numbers of periods: Pr[J >= j] = ratio^j."""
+        periods, unit = np.zeros(count, dtype=np.int64), 1
+        for digit in self._digits:
+            periods += unit * digit.draw(np.zeros(count, dtype=np.int64), source)
+            unit *= _DIGIT
+        # What the digits leave: more of the last unit, one by one.
+        waiting = np.arange(count)
+        while waiting.size:
+            more = self._again.draw(np.zeros(waiting.size, dtype=np.int64), source)
+            waiting = waiting[more == 1]
+            periods[waiting] += unit
+        return periods
+
+    @cached_property
+    def _written(self) -> int:
+        """Periods beyond N in the table of |Z|."""
+        written, left = 0, self.ratio
+        while left > _LEFT and written < _MOST_WRITTEN:
+            written, left = written + 1, left * self.ratio
+        return written
+
     @cached_property
     def _core(self) -> Pmfs:
-        """|Z| = 0..N, the last period for all that repeat it."""
-        exact = self.exact
-        return Pmfs([[w * (2 if x else 1) * exact.scale(x) for x, w in enumerate(self.weights)]])
-
-    @cached_property
-    def _listed(self) -> int:
-        """K, the number of repetitions of a period in the table of these."""
-        listed, left = 1, self.ratio
-        while left > _RARELY and listed < _MOST_LISTED:
-            listed, left = listed + 1, left * self.ratio
-        return listed
-
-    @cached_property
-    def _repetitions(self) -> Pmfs:
-        """Whether it is repetition 0, ..., K - 1, in proportion to ratio^j; or K, or beyond."""
+        """|Z| = 0..N and some periods more, the last of which stands for all that repeat it."""
         above, below = self.ratio.as_integer_ratio()
-        powers = [above**j * below ** (self._listed - 1 - j) for j in range(self._listed)]
-        return Pmfs([[*((below - above) * power for power in powers), above**self._listed]])
+        weights = [w * below**self._written for w in self.weights]
+        for _ in range(self._written):
+            weights += [w // below * above for w in weights[-self.period :]]
+        scale = verify.Noise(weights, self.ratio, self.period).scale
+        return Pmfs([[w * (2 if x else 1) * scale(x) for x, w in enumerate(weights)]])
+
+    @cached_property
+    def _again(self) -> Pmfs:
+        """Whether there is one more of the unit beyond all digits."""
+        above, below = (self.ratio**_DIGIT ** len(self._digits)).as_integer_ratio()
+        return Pmfs([[below - above, above]])
+
+    @cached_property
+    def _digits(self) -> list[Pmfs]:
+        """Tables of the digits of J in base 64: digit i is j in proportion to ratio^(j 64^i)."""
+        tables, ratio = list[Pmfs](), self.ratio
+        while float(ratio) > _RARELY:
+            above, below = ratio.as_integer_ratio()
+            tables.append(Pmfs([[above**j * below ** (_DIGIT - 1 - j) for j in range(_DIGIT)]]))
+            ratio = ratio**_DIGIT
+        return tables
 
     def plain(self) -> Json:
         """Return the numbers as text for a file."""
