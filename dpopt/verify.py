@@ -179,13 +179,13 @@ def matrix(values: object, rows: int, columns: int) -> list[list[Fraction]]:
     return table
 
 
-def require_size(*sizes: int) -> None:
-    """Refuse a computation whose sizes multiply to more than `MOST` steps."""
-    total = 1
+def require_size(*sizes: int, most: int | None = None) -> None:
+    """Refuse a computation whose sizes multiply to more than ``most`` steps, or than `MOST`."""
+    total, most = 1, most or MOST
     for size in sizes:
         total *= max(size, 1)
-        if total > MOST:
-            raise Malformed(f"a size is beyond {MOST}")
+        if total > most:
+            raise Malformed(f"a size is beyond {most}")
 
 
 def exact_cost(bits: int) -> int:
@@ -754,10 +754,11 @@ class Program:
     many: Callable[[], Iterable[Name]] = list  # names of rows that are written one by one
     made: Callable[[Name], Row] = no_row  # writes such a row
     maximise: bool = False  # whether a larger value is better
+    written: dict[Name, Row] = field(default_factory=dict)  # such rows that are written already
     rows: dict[Name, Row] = field(default_factory=dict)  # the other rows
     # The design's value of each variable; variables that it lacks are 0.
     point: dict[Variable, Number] = field(default_factory=dict)
-    # Decides the rows of `made` on integers; if None, they are decided one by one.
+    # Decides all but the other rows on integers; if None, they are decided one by one.
     private: Callable[[], Verdict] | None = None
     # Distributions of the output for neighbours, in both orders, and their total, if listed.
     pairs: Callable[[], tuple[Iterable[Pair], int]] | None = None
@@ -769,11 +770,12 @@ class Program:
     def names(self) -> Iterator[Name]:
         """Yield the names of all rows."""
         yield from self.many()
+        yield from self.written
         yield from self.rows
 
     def row(self, name: Name) -> Row:
         """Return the row of a name."""
-        return self.rows[name] if name in self.rows else self.made(name)
+        return self.rows.get(name) or self.written.get(name) or self.made(name)
 
     @property
     def value(self) -> Number:
@@ -936,8 +938,7 @@ def deciding(pairs: Iterable[Pair], total: int, most: int = MOST) -> list[Pair]:
     curves, steps = dict[tuple[Point, ...], Pair](), 0
     for pair in pairs:
         steps += 4 * len(pair[0])
-        if steps > most:
-            raise Malformed(f"a size is beyond {most}")
+        require_size(steps, most=most)
         curves[curve_of(pair)] = pair
     if all(len(one) == 2 for one, _ in curves.values()):
         firsts = {curve[0]: pair for curve, pair in curves.items()}
@@ -950,8 +951,7 @@ def deciding(pairs: Iterable[Pair], total: int, most: int = MOST) -> list[Pair]:
     for curve in ordered:
         above = next((at for at, other in enumerate(kept, 1) if under(curve, other)), 0)
         steps += (above or len(kept)) * len(curve)
-        if steps > most:
-            raise Malformed(f"a size is beyond {most}")
+        require_size(steps, most=most)
         kept += [] if above else [curve]
     return [curves[curve] for curve in kept]
 
@@ -2669,18 +2669,14 @@ def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: 
     table = [*smoothed.values, (last + 1) * unit]
     growth = max(Fraction(after, before) for before, after in pairwise(table))
 
-    def row(name: Name) -> Row:
-        if ("lift", at := name[1]) not in point or name[0] != "growth":
-            no_row(name)
-        terms: dict[Variable, Any] = {("lift", at): -growth, ("lift", at + 1): 1}
-        return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
-
-    point: dict[Variable, Number] = {
-        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
-    }
-    names = [("growth", c) for c in range(last)]
+    lifts = [Fraction(w, unit) - c for c, w in enumerate(weights)]
+    point: dict[Variable, Number] = {("lift", c): lift for c, lift in enumerate(lifts)}
     boxes: dict[Variable, Between] = dict.fromkeys(point, (0, last))
-    program = Program([], boxes, dict.fromkeys(point, 1), lambda: names, row, point=point)
+    program = Program([], boxes, dict.fromkeys(point, 1), point=point)
+    for c in range(last):
+        # The weight at c* is c*: there is nothing to lift.
+        after: dict[Variable, Any] = {("lift", c + 1): 1} if c + 1 < last else {}
+        program.written["growth", c] = Row({("lift", c): -growth, **after}, growth * c - c - 1)
     program.private = partial(smoothed.decide, low)
     program.note = f" for growth {float(growth - 1)!r}"
     program.among = " of this growth"
@@ -2958,7 +2954,7 @@ def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     """
     if exp_epsilon:
         raise Malformed("its coefficients are in e^(epsilon / 2)")
-    n, half, private = len(setting["public"]), number(setting["epsilon"]) / 2, dict[Name, Row]()
+    n, half = len(setting["public"]), number(setting["epsilon"]) / 2
     require_size(3, n)
     q, p = (shares_of(setting[name], n) for name in ("public", "distribution"))
     low, high = exp(half)
@@ -2972,9 +2968,8 @@ def mollifier(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
         program.private = partial(decide_box, pmf, masses, growth(half))
     for j, a in enumerate(q):
         add_shortfall(program, ("distance", j), ("z", j), {("r", j): 1}, p[j])
-        private["above", j] = Row({("r", j): 1}, (a * low, a * high))
-        private["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
-    program.many, program.made = lambda: private, lambda name: private.get(name) or no_row(name)
+        program.written["above", j] = Row({("r", j): 1}, (a * low, a * high))
+        program.written["below", j] = Row({("r", j): -1}, (-a / low, -a / high))
     program.neighbours = "between all users whose r keep these rows"
     return program
 
@@ -3096,10 +3091,10 @@ def noise(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any
     require_size(last + most, 10)
     low, high = exp_epsilon or exp(number(setting["epsilon"]))
     variables: list[Variable] = [*(("p", x) for x in range(last + most + 1)), ("beyond",)]
-    rows = {} if "rows" not in proof else noise_rows(proof, most, last, delta, (low, high))
     cost: dict[Variable, Number] = {v: noise_loss(loss, x) for x, v in enumerate(variables)}
-    program = Program([(variables, 1)], {}, cost, lambda: rows)
-    program.made = lambda name: rows.get(name) or no_row(name)
+    program = Program([(variables, 1)], {}, cost)
+    if "rows" in proof:
+        program.written = noise_rows(proof, most, last, delta, (low, high))
     inside = range(min(law.last - most, last + most) + 1)
     unit = Fraction(law.inner * law.outer, law.total)
     masses = {("p", x): law.weights[x] * (2 if x else 1) * unit for x in inside}
