@@ -2669,14 +2669,18 @@ def smooth_floor(setting: Setting, stored: Any, exp_epsilon: Between | None, _: 
     table = [*smoothed.values, (last + 1) * unit]
     growth = max(Fraction(after, before) for before, after in pairwise(table))
 
-    lifts = [Fraction(w, unit) - c for c, w in enumerate(weights)]
-    point: dict[Variable, Number] = {("lift", c): lift for c, lift in enumerate(lifts)}
+    def row(name: Name) -> Row:
+        if ("lift", at := name[1]) not in point or name[0] != "growth":
+            no_row(name)
+        terms: dict[Variable, Any] = {("lift", at): -growth, ("lift", at + 1): 1}
+        return Row(dict(list(terms.items())[: last - at]), growth * at - at - 1)
+
+    point: dict[Variable, Number] = {
+        ("lift", c): Fraction(w, unit) - c for c, w in enumerate(weights)
+    }
+    names = [("growth", c) for c in range(last)]
     boxes: dict[Variable, Between] = dict.fromkeys(point, (0, last))
-    program = Program([], boxes, dict.fromkeys(point, 1), point=point)
-    for c in range(last):
-        # The weight at c* is c*: there is nothing to lift.
-        after: dict[Variable, Any] = {("lift", c + 1): 1} if c + 1 < last else {}
-        program.written["growth", c] = Row({("lift", c): -growth, **after}, growth * c - c - 1)
+    program = Program([], boxes, dict.fromkeys(point, 1), lambda: names, row, point=point)
     program.private = partial(smoothed.decide, low)
     program.note = f" for growth {float(growth - 1)!r}"
     program.among = " of this growth"
