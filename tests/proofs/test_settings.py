@@ -368,7 +368,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"constraints": [own_row(name="losses")], "objective": "mean"}]
         + [{"constraints": [own_row(), own_row(name="s")]}, {"constraints": []}]
         + [{"constraints": [own_row(lower=[None, 1, None], upper=[1, None, None])]}]
-        + [{"constraints": [own_row(places=[], coefficients=[])]}],
+        + [{"constraints": [own_row(places=[], coefficients=[])]}]
+        + [{field: ["a", "b", 1]} for field in ("input_names", "output_names")],
         [
             {"constraints": [own_row(**{part: value})]}
             for part, wrong in FORGED.items()
@@ -382,7 +383,13 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [
             {field: names}
             for field in ("input_names", "output_names")
-            for names in (["a", "b"], ["a", "a", "b"], ["a", "b", "c", "d"], [1, "1", 2])
+            for names in (
+                ["a", "b"],
+                ["a", "a", "b"],
+                ["a", "a", "b", "c"],
+                ["a", "b", "c", "d"],
+                [1, "1", 2],
+            )
         ]
         + several("input_names", [["a", "b", word] for word in ("", "None", "inf", "-inf")])
         + [{"output_names": ["a", "b", "c"], "symmetry": "reflection"}],
