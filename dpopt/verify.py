@@ -1431,6 +1431,7 @@ class Voters:
         self.precision, self.bits = bits, bits + BITS + self.count
         self.growth = self.exp(self.target)
         self.mixtures: dict[tuple[Any, int], list[Between]] = {}
+        self.scale = 1  # what a voter's chances are multiplied with
 
     def exp(self, x: Fraction) -> Between:
         """Return an enclosure of e^x; exact if e^epsilon is rational."""
@@ -1470,8 +1471,8 @@ class Voters:
         one = self.enclosed(1, 1)
         pmf = [one]
         for kind, count in placed:
-            low, high = self.chance(kind[side])
-            both = self.enclosed(low, high), self.enclosed(1 - high, 1 - low)
+            low, high = (end * self.scale for end in self.chance(kind[side]))
+            both = self.enclosed(low, high), self.enclosed(self.scale - high, self.scale - low)
             # p^j and (1 - p)^j for j = 0..count; then convolve with Binomial(count, p).
             powers = [list(accumulate([p] * count, self.times, initial=one)) for p in both]
             wider: list[Between] = [(0, 0)] * (len(pmf) + count)
@@ -1657,12 +1658,19 @@ class Voters:
         # Each voter doubles coefficients at most; the denominators of Delta and delta are cleared.
         each = 1 + self.shift.denominator.bit_length()
         bits = n * each + total.bit_length() + self.delta.denominator.bit_length() + 4
-        require_size(n, n, exact_cost(bits * max(n, power)))
+        require_size(n, n if self.shift else 1, 1 + (bits * max(n, power) >> 11))
         formal = copy(self)
-        formal.rational, formal.bits = Fraction(1 << bits), 0
-        formal.growth = ends(formal.rational**power)
-        formal.mixtures = {}
-        differs = formal.slack(chances, total, ones, placed)[0] != 0
+        formal.rational, formal.bits, formal.mixtures = Fraction(1 << bits), 0, {}
+        # Both sides in integers.
+        formal.scale = (1 + (1 << bits)) * self.shift.denominator
+        p, q = (
+            sum(
+                low * a
+                for (low, _), a in zip(formal.mixed(placed, side), chances[ones:], strict=False)
+            )
+            for side in (0, 1)
+        )
+        differs = p != q * (1 << bits * power) + self.delta * total * formal.scale**n
         return differs and self.slack(chances, total, ones, placed)[0] < 0
 
 

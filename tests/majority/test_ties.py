@@ -168,6 +168,20 @@ def test_a_tie_one_unit_further_is_decided_by_its_own_sign() -> None:
     assert sign(setting, (0, 5, share, ONE - 1, ONE, ONE), at) == 1
 
 
+def test_a_tie_of_many_voters_is_decided() -> None:
+    # The output is 1 from 142 votes on: with 32 at 1, b^110 C against e^(110 epsilon) c^110 C.
+    setting, weights = Majority(301, 0.1, 110), (*(ONE // 2,) * 9, *(ONE,) * 142)
+    assert sign(setting, weights, (32, (("bc", 110),))) == 0
+    assert sign(setting, weights, (33, (("bc", 110),))) == 1
+
+
+def test_what_would_be_a_tie_at_another_allowance_is_none() -> None:
+    # 2 b c a + b^2 2 a is e^epsilon (2 b c a + c^2 2 a), and more than e^(epsilon / 2) times that.
+    weights = (ONE // 2, ONE - ONE // 4, ONE)
+    assert sign(Majority(5, 0.3, 0.5), weights, (0, (("bc", 2),))) == -1
+    assert sign(Majority(5, 0.3, 1), weights, (0, (("bc", 2),))) == 0
+
+
 def settled(
     voters: verify.Voters, chances: list[int], beside: verify.Verdict, close: list[verify.Close]
 ) -> Any:
