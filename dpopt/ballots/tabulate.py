@@ -22,20 +22,23 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
+from itertools import accumulate
+from operator import floordiv
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from flint import fmpz_poly
 
 from dpopt import verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector
+from dpopt._types import IntVector, Vector
 from dpopt.privacy.exponential import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import SortedHistograms, Table, certify_table, rounded
-from dpopt.table.histograms import IntMatrix, partition_count, sorted_histograms
+from dpopt.table.histograms import partition_count, sorted_histograms
 
 Rule = Literal["ladder", "permute-and-flip", "exponential"]
 # Largest numbers of ballots and of classes for which histograms are listed.
@@ -71,28 +74,18 @@ class Numbers:
         """The number 1."""
         return 1.0 if self.bits is None else 1 << self.bits
 
-    def ones(self, size: int) -> Values:
-        """Return an array of ones, shape (size,)."""
-        return np.full(size, self.one, dtype=self.dtype)
-
     def times(self, a: Any, b: Any) -> Any:  # noqa: ANN401
         """Return the product."""
         return a * b if self.bits is None else (a * b) >> self.bits
-
-    def product(self, a: Values, b: Values) -> Values:
-        """Return the product of matrices."""
-        return a @ b if self.bits is None else (a @ b) >> self.bits
 
     def over(self, a: Any, b: Any) -> Any:  # noqa: ANN401
         """Return the quotient."""
         return a / b if self.bits is None else (a << self.bits) // b
 
-    def powers(self, base: Fraction, most: int) -> Values:
+    def powers(self, base: Any, most: int) -> Values:  # noqa: ANN401
         """Return base^0, ..., base^most."""
-        factor, powers = self.of(base), [self.one]
-        for _ in range(most):
-            powers.append(self.times(powers[-1], factor))
-        return np.array(powers, dtype=self.dtype)
+        powers = accumulate([base] * most, self.times, initial=self.one)
+        return np.array(list(powers), dtype=self.dtype)
 
 
 # Arithmetic of tables in double precision.
@@ -160,66 +153,53 @@ def permute_and_flip_table(
 ) -> Values:
     """Return permute-and-flip's k[lambda, c] by variable at s = ``step``.
 
-    With q_y = s^-gap, a class y has probability q_y sum_j E_j(1 - q_z : z != y) / (C
-    binom(C - 1, j)), with E_j the elementary symmetric polynomial: j other classes were rejected
-    before y. In a sorted histogram only the first K classes can have ballots ("shown"); the others
-    ("hidden") are all rejected with the same probability.
+    If class y, whose coin has q_y = s^-gap, comes at a uniform time t, another class z is before it
+    and accepted with probability t q_z. So y is chosen with probability q_y times the integral of
+    prod_z (1 - t q_z) over t in [0, 1] and all z != y, by Gauss's rule in floats. In integers
+    1 - t q = (1 - t) + t (1 - q), so that the integral is sum_j E_j(1 - q_z) / (C binom(C - 1, j)),
+    with E_j the elementary symmetric polynomial: a sum of positive numbers.
     """
-    chances = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
-    rejected = numbers.one - chances
-    size, row = inputs.categories, inputs.rows
-    shown = min(size, inputs.records)
-    # A class, by index in the sorted histogram, that each variable stands for.
-    classes = np.empty(inputs.size, dtype=np.int64)
-    classes[inputs.variables.ravel()] = np.tile(np.arange(size), len(inputs.histograms))
-    # sums[i]: E_i of the rejection probabilities of the other shown classes, by variable.
-    sums = [numbers.ones(inputs.size)]
-    for other in range(shown):
-        value = np.where(classes == other, 0, rejected[row, other])
-        shifted = [numbers.times(term, value) for term in sums]
-        sums = [sums[0], *(a + b for a, b in zip(sums[1:], shifted, strict=False)), shifted[-1]]
-    # powers[j, top]: the probability that j hidden classes are rejected, given the largest count.
-    base = (numbers.one - numbers.powers(1 / step, inputs.records))[None]
-    powers = [numbers.ones(base.size)[None]]
-    for _ in range(size - shown):
-        powers.append(numbers.times(powers[-1], base))
-    weights = numbers.product(_orders(size, shown, numbers), np.concatenate(powers))
-    top, is_hidden = inputs.histograms[row, 0], (classes >= shown).astype(np.int64)
-    terms = [numbers.times(term, weights[is_hidden, i, top]) for i, term in enumerate(sums)]
-    return numbers.times(chances[row, classes], sum(terms))
+    size, counts = inputs.categories, inputs.counts
+    gaps = inputs.histograms[inputs.rows, 0] - inputs.values
+    chances = numbers.powers(numbers.of(1 / step), inputs.records)[gaps]
+    if numbers.bits is None:
+        t, weights = _gauss(-(-size // 2))
+        logs = np.log1p(-chances[:, None] * t)
+        sums = np.add.reduceat(counts[:, None] * logs, inputs.starts[:-1], axis=0)
+        return chances * (np.exp(sums[inputs.rows] - logs) @ weights)
+    orders = [size * math.comb(size - 1, j) for j in range(size)]
+    starts, kernel = inputs.starts.tolist(), list[Any]()
+
+    @cache
+    def symmetric(gap: int, n: int) -> fmpz_poly:
+        """Return sum_j E_j x^j of n classes of one gap."""
+        rejected = numbers.one - numbers.powers(numbers.of(1 / step), gap)[-1]
+        powers = enumerate(numbers.powers(rejected, n).tolist())
+        return fmpz_poly([math.comb(n, j) * power for j, power in powers])
+
+    for v, row in enumerate(inputs.rows.tolist()):
+        begin, end = starts[row : row + 2]
+        terms = (symmetric(int(gaps[u]), int(counts[u]) - (u == v)) for u in range(begin, end))
+        others = math.prod(terms, start=fmpz_poly([chances[v]])).coeffs()
+        kernel.append(int(sum(map(floordiv, others, orders)) >> numbers.bits * (end - begin)))
+    return np.array(kernel, dtype=object)
 
 
 @lru_cache(maxsize=8)
-def _orders(size: int, shown: int, numbers: Numbers) -> Values:
-    """Return the weights of i shown and j hidden classes being rejected before a class.
-
-    Shape (2, i, j): axis 0 is 0 for a shown class, 1 for a hidden one. The weight is the number of
-    sets of j hidden classes over C binom(C - 1, i + j).
-    """
-    hidden = size - shown
-    weights = np.zeros((2, shown + 1, hidden + 1), dtype=numbers.dtype)
-    for i, j in np.ndindex(weights.shape[1:]):
-        for is_hidden, others in enumerate((hidden, max(hidden - 1, 0))):
-            if i + j < size:
-                orders = size * math.comb(size - 1, i + j)
-                weights[is_hidden, i, j] = numbers.of(Fraction(math.comb(others, j), orders))
-    return weights
+def _gauss(nodes: int) -> tuple[Vector, Vector]:
+    """Return nodes and weights of Gauss's rule on [0, 1]."""
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    return (x + 1) / 2, weights / 2
 
 
 def exponential_table(
     inputs: SortedHistograms, step: Fraction, numbers: Numbers = FLOATS
 ) -> Values:
     """Return the exponential mechanism's k[lambda, c] by variable at s = ``step``."""
-    shares = numbers.powers(1 / step, inputs.records)[_gaps(inputs)]
-    kernel = numbers.ones(inputs.size)
-    kernel[inputs.variables.ravel()] = numbers.over(
-        shares, shares.sum(axis=1, keepdims=True)
-    ).ravel()
-    return kernel
-
-
-def _gaps(inputs: SortedHistograms) -> IntMatrix:
-    return inputs.histograms[:, :1] - inputs.histograms
+    gaps = inputs.histograms[inputs.rows, 0] - inputs.values
+    shares = numbers.powers(numbers.of(1 / step), inputs.records)[gaps]
+    sums = np.add.reduceat(inputs.counts * shares, inputs.starts[:-1])
+    return numbers.over(shares, sums[inputs.rows])
 
 
 def table_bits(voters: int, classes: int, epsilon: float) -> int:

@@ -37,8 +37,7 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
 from dpopt._types import Json
-from dpopt.majority.program import row_of
-from dpopt.majority.shifted import CornerValues
+from dpopt.majority.program import CornerValues, row_of
 from dpopt.majority.voters import Voters, reduced_size
 from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio
 from dpopt.privacy.exact import Certificate

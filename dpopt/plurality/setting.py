@@ -47,8 +47,6 @@ _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
 _MANY = 4_000
 # Significant bits of s - 1: rounding down costs 2^-32 of epsilon.
 _STEP_BITS = 32
-# Slack within which a row is tight, as a share of its largest coefficient; tight rows per variable.
-_TIGHT, _MOST_TIGHT = 1e-6, 4
 
 
 @dataclass(frozen=True)
@@ -288,26 +286,6 @@ class Plurality(ClassSetting):
             slack=Fraction(verdict.slack),
             tightest="s^2 <= e^epsilon",
         )
-
-    def _proof_rows(self, table: Table) -> list[tuple[object, ...]]:
-        """Return the tight rows, named as `dpopt.verify` names them, tightest first."""
-        inputs, kernel = self.domain, table.probabilities
-        # Variables (u, v) of the rows k_u <= e^epsilon k_v, in both directions of each pair.
-        larger, smaller = np.concatenate([inputs.neighbours, inputs.neighbours[:, ::-1]]).T
-        counts, growth = inputs.counts, math.exp(self.epsilon)
-        # The larger coefficient of a row over the masses: k is the mass over the number of classes.
-        scale = np.maximum(1 / counts[larger], growth / counts[smaller])
-        slack = (growth * kernel[smaller] - kernel[larger]) / scale
-        tight = np.argsort(slack, kind="stable")[: _MOST_TIGHT * inputs.size]
-        tight = tight[slack[tight] <= _TIGHT]
-        histograms = range(len(inputs.histograms)) if self.objective == "worst-case" else ()
-        columns = [
-            of_variable[side[tight]].tolist()
-            for side in (larger, smaller)
-            for of_variable in (inputs.rows, inputs.values)
-        ]
-        pairs = (("privacy", *pair) for pair in zip(*columns, strict=True))
-        return [*(("worst", row) for row in histograms), *pairs]
 
     def plain(self, table: Table | Fraction) -> Any:  # noqa: ANN401
         """Return a table as plain values for a file; for a step, numerator and denominator."""

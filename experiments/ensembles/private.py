@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 import dpopt
 from dpopt import ParameterError
-from dpopt.multiclass.rules import sampled_plurality
+from dpopt.multiclass.setting import sampled_plurality
 from dpopt.table import rounded
 from dpopt.verify import corner_count
 from experiments import drawing

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from dpopt.multiclass.rules import vote_ratio_below
+from dpopt.multiclass.setting import vote_ratio_below
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.table import SortedHistograms
 from experiments.ensembles.ladder import ladder

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import dpopt
 from dpopt import Multiclass, NotPrivateError, ParameterError, majority, verify
 from dpopt.multiclass.corners import Pricing, configurations, histograms
-from dpopt.multiclass.rules import sampled_plurality
+from dpopt.multiclass.setting import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 

@@ -9,7 +9,7 @@ from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
-from dpopt.multiclass.rules import sampled_plurality
+from dpopt.multiclass.setting import sampled_plurality
 from dpopt.table import SortedHistograms
 from experiments.ensembles.sampled import spent
 
