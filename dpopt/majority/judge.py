@@ -36,7 +36,6 @@ import numpy as np
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import roughly
-from dpopt._types import Json
 from dpopt.majority.program import CornerValues, row_of
 from dpopt.majority.voters import Voters, reduced_size
 from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio
@@ -53,12 +52,11 @@ MOST_OPEN, FEW_OPEN = 400_000, 300
 _MOST_POINTS, _SPARE_BITS, _MOST_BITS = 4_000_000, 320, 1 << 15
 
 
-def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OPEN) -> Certificate:
+def certify(setting: Voters, table: Table, most: int = MOST_OPEN) -> Certificate:
     """Prove (m epsilon, delta)-DP of the majority of private voters.
 
     Args:
         setting: the voters and the target.
-        parameters: the setting's parameters, as in a file.
         table: Pr[the majority's answer] for each number of votes.
         most: limit on the voters summed over the multisets that floats leave open; beyond it gamma
             is refused, with an excess a little above the rounding error of floats.
@@ -69,17 +67,17 @@ def certify(setting: Voters, parameters: Json, table: Table, most: int = MOST_OP
     """
     if not isinstance(table, Table) or table.inputs != setting.domain:
         raise ParameterError("table is not one of the votes of these voters.")
-    statement = json.dumps(["majority", parameters], sort_keys=True)
-    return table.proof(statement, partial(_certified, setting, parameters, table, most))
+    statement = json.dumps(["majority", setting.to_dict()], sort_keys=True)
+    return table.proof(statement, partial(_certified, setting, table, most))
 
 
-def _certified(setting: Voters, parameters: Json, table: Table, most: int) -> Certificate:
+def _certified(setting: Voters, table: Table, most: int) -> Certificate:
     ones, zeros = table.weights[::2], table.weights[1::2]
     if not setting.contrary and any(map(lt, ones, zeros)):
         raise ParameterError(
             "table has votes whose majority is the less likely answer; contrary must be True."
         )
-    voters, chances = verify.Voters(parameters, None), [*zeros[::-1], *ones]
+    voters, chances = verify.Voters(setting.to_dict(), None), [*zeros[::-1], *ones]
     screened = partial(_screened, setting, voters) if setting.voter_delta else voters.screened
     try:
         decided, close = screened(chances, table.total)
@@ -184,7 +182,7 @@ class Chances:
     one for its own rounding. No positive probability is below 2^240 units.
     """
 
-    def __init__(self, setting: Voters, parameters: Json, table: Table) -> None:
+    def __init__(self, setting: Voters, table: Table) -> None:
         if reduced_size(setting) > _MOST_POINTS:
             raise ParameterError(
                 f"voters is {setting.voters}; the privacy loss is found over at most "
@@ -199,7 +197,7 @@ class Chances:
                 f"not found for probabilities of output 1 that are below 2^-{_MOST_BITS}."
             )
         self.bits, self.unit, self.error = bits, 1 << bits, 2 * setting.voters + 1
-        self.voters, self.total = verify.Voters(parameters, None), table.total
+        self.voters, self.total = verify.Voters(setting.one_query.to_dict(), None), table.total
         self.voters.fine(bits + verify.BITS)
         self.ones = [*table.weights[1::2][::-1], *table.weights[::2]]
 
@@ -226,14 +224,14 @@ class Chances:
         return high < 0 or (low < 0 and checker.broken(self.ones, self.total, ones, placed))
 
 
-def least_of_gamma(setting: Voters, parameters: Json, table: Table, delta: float | None) -> Least:
+def least_of_gamma(setting: Voters, table: Table, delta: float | None) -> Least:
     """Return bounds on the least epsilon of a gamma for a given delta.
 
     Its e^epsilon is the largest (P - delta) / P', or 1 if that is below: privacy does not constrain
     ratios below 1. It is infinite where P > delta and P' is 0.
     """
     exact = Fraction(_checks.real("delta", delta, 0.0, 1.0, open_upper=True))
-    chances, largest, at = Chances(setting, parameters, table), (1, 1), (0, ())
+    chances, largest, at = Chances(setting, table), (1, 1), (0, ())
     error, delta_units = chances.error, int(exact * chances.unit)
     # Where the output does not depend on the votes, every ratio is 1.
     for ones, placed, p_one, p_other in chances if len(set(chances.ones)) > 1 else ():
@@ -251,9 +249,9 @@ def least_of_gamma(setting: Voters, parameters: Json, table: Table, delta: float
     return least_of_ratio(upper, sides, (1,), float(exact), lower=min(lower, upper))
 
 
-def dominating(setting: Voters, parameters: Json, table: Table) -> DominatingPair:
+def dominating(setting: Voters, table: Table) -> DominatingPair:
     """Return the tight dominating pair of a gamma over all neighbours, for one query."""
-    chances = Chances(setting, parameters, table)
+    chances = Chances(setting, table)
     error, unit = chances.error, chances.unit
 
     def points() -> Iterator[Point]:

@@ -15,9 +15,9 @@ about h, so gamma may be negative too.
 This leaves O(K^2) multisets for Delta = 0, and O(K^4) of eight types otherwise.
 
 *Delta > 0.* Let s voters be at bc or cb, with p and p', d at D0 or 0D, and e at 1m or m1; o counts
-the voters near 1, those e and the ones at 11. Let X ~ Bin(d, Delta) and Y ~ Bin(e, Delta) be independent of
-each other and of the s voters, T(o) = E h(o + Bin(s, p)), T'(o) the same with p', and
-R = e^(m epsilon). Then the left-hand side of the row is
+the voters near 1, those e and the ones at 11. Let X ~ Bin(d, Delta) and Y ~ Bin(e, Delta) be
+independent of each other and of the s voters, T(o) = E h(o + Bin(s, p)), T'(o) the same with p',
+and R = e^(m epsilon). Then the left-hand side of the row is
 
     D0, 1m:  E T(o + X) - R E T'(o - Y)         0D, m1:  E T(o - Y) - R E T'(o + X)
     D0, m1:  E T(o + X - Y) - R T'(o)           0D, 1m:  T(o) - R E T'(o + X - Y)

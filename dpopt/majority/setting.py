@@ -410,7 +410,7 @@ class Majority(Voters):
         upper = np.clip(point, self.least, 1.0)
         unmixed, coin = (table_of(self, gamma, self.bits) for gamma in (upper, 0.0 * upper))
         # About 1e-12 of a coin gives most rows the slack to be decided by floats: a fast proof.
-        quickly = partial(certify, self, self.to_dict(), most=FEW_OPEN)
+        quickly = partial(certify, self, most=FEW_OPEN)
         # A fair coin has P = P' = 1/2 at all corners: its slack is e^(m epsilon) / 2 + delta - 1/2.
         exp_epsilon = exp_lower(self.exponent)
         headroom = (exp_epsilon - 1) / 2 + Fraction(self.delta)
@@ -424,7 +424,7 @@ class Majority(Voters):
         """Return the exact proof of a table."""
         if self.releases > 1:
             return self.certified(table)
-        return certify(self, self.to_dict(), table)
+        return certify(self, table)
 
     def _proof_rows(self, table: Table) -> list[Name]:
         """Return the rows of the dual bound; see `dpopt.majority.program.proving_corners`."""
@@ -515,11 +515,11 @@ class Majority(Voters):
             raise ParameterError(
                 f"kind is {self.kind!r}; its least epsilon is known, not its least delta."
             )
-        return least_of_gamma(self, self.one_query.to_dict(), table, delta)
+        return least_of_gamma(self, table, delta)
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query."""
-        return dominating(self, self.one_query.to_dict(), table)
+        return dominating(self, table)
 
     def draw(self, axes: Axes, table: Table, label: str | None = None) -> None:
         """Draw gamma against the number of ones."""

@@ -148,13 +148,7 @@ class Voters(PrivateVoters):
         delta, exp_epsilon = self.voter_delta, math.exp(self.epsilon)
         b, c = (exp_epsilon + delta) / (exp_epsilon + 1.0), (1.0 - delta) / (exp_epsilon + 1.0)
         values = {"0": 0.0, "1": 1.0, "D": delta, "m": 1.0 - delta, "b": b, "c": c}
-        text = str(name)
-        if len(text) != 2 or not set(text) <= set(values):
-            raise ParameterError(
-                f"corner is {_checks.shown(name)}; it must be a pair of 0, 1, D, m, b and c, such "
-                f"as {', '.join(CORNERS)}."
-            )
-        return values[text[0]], values[text[1]]
+        return values[name[0]], values[name[1]]
 
 
 def require_voters(setting: object) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import chain
 from math import comb
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -33,10 +34,9 @@ from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
 from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.cost import DominatingPair, Least, Point, least_of_ratio, require_pure
+from dpopt.privacy.cost import DominatingPair, Least, least_of_ratio, require_pure
 from dpopt.privacy.exponential import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
-from dpopt.privacy.least import Least, least_of_ratio, require_pure
 from dpopt.table import Losses, SortedHistograms, Table, constant, repair, rounded
 from dpopt.table.least import as_floats, undominated
 
@@ -277,7 +277,15 @@ class Multiclass(PrivateVoters, ClassSetting):
 
     def dominating(self, table: Table) -> DominatingPair:
         """Return the tight dominating pair of one query, over all voters and sets of outputs."""
-        return _dominating(self._labels(table))
+        labels, events = self._labels(table), verify.corner_count(self.voters, self.classes)
+        if events * (self.classes - 1) > 2_000_000:
+            raise ParameterError(
+                f"voters is {self.voters} and classes {self.classes}; the privacy loss is found "
+                f"from at most 2e+06 events, and these may be {events * (self.classes - 1):.1e}."
+            )
+        curves = chain.from_iterable(map(verify.curve_of, labels.neighbours()))
+        points = ((q, min(p, labels.scale)) for q, p in curves)
+        return DominatingPair.of_points(points, labels.scale)
 
     def _labels(self, table: Table) -> verify.Labels:
         if self.voter_delta > 0.0:
@@ -354,28 +362,6 @@ def _least_epsilon(labels: verify.Labels) -> Least:
     return least_of_ratio(
         max(Fraction(numerator, denominator), one), where, (0,), lower=max(lower, one)
     )
-
-
-def _dominating(labels: verify.Labels) -> DominatingPair:
-    """Return the tight dominating pair of one query, over all voters and sets of outputs."""
-    sizes = range(1, labels.classes)
-    events = len(sizes) * verify.corner_count(labels.voters, labels.classes)
-    # Largest number of events that a dominating pair is computed from.
-    if events > 2_000_000:
-        raise ParameterError(
-            f"voters is {labels.voters} and classes {labels.classes}; the privacy loss is "
-            f"found from at most 2e+06 events, and these may be {events:.1e}."
-        )
-    total = labels.ballots.total << verify.CORNER
-
-    def points() -> Iterator[Point]:
-        for _, signed, _, *both in labels.sides((0, size) for size in sizes):
-            edges = sum(map(abs, signed))
-            for above, below in (both, both[::-1]):
-                for over, under in zip(above, below, strict=True):
-                    yield max(under - edges, 0), min(over, total)
-
-    return DominatingPair.of_points(points(), total)
 
 
 def _strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:

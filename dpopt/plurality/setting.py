@@ -19,14 +19,12 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 import numpy as np
 
 from dpopt import _checks, verify
-from dpopt._errors import NotPrivateError, ParameterError, SolverError
+from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import exact_text, roughly, whole
 from dpopt.ballots import Coins, audit_rule, auditable, table_bits
 from dpopt.ballots.choice import ClassSetting
 from dpopt.ballots.tabulate import Rungs, few_histograms
 from dpopt.ballots.votes import check_prior
-from dpopt.lp import Backend, Solution, Status, solve
-from dpopt.lp.backends.highs import Highs
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.exponential import log_upper
 from dpopt.privacy.release import Source
@@ -42,8 +40,8 @@ Rule = Literal["best", "ladder", "permute-and-flip", "exponential", "optimal"]
 THEOREMS = {"permute-and-flip": "McKenna, Sheldon 2020", "exponential": "McSherry, Talwar 2007"}
 
 _LARGEST_RECORDS, _LARGEST_CLASSES, _LARGEST_EPSILON = 10**15, 1_000_000, 50.0
-# Variables of a program above which interior points are faster, and the secondary objective (the
-# least mean among the optima of "worst-case") is dropped.
+# Variables of a program above which the secondary objective (the least mean among the optima of
+# "worst-case") is dropped: it could take ten times as long.
 _MANY = 4_000
 # Significant bits of s - 1: rounding down costs 2^-32 of epsilon.
 _STEP_BITS = 32
@@ -229,25 +227,6 @@ class Plurality(ClassSetting):
         # The uniform kernel is strictly feasible: scaled rows have slack (1 - e^-epsilon) / C.
         problem.set_inside(uniform, slack=-math.expm1(-self.epsilon) / self.classes)
         return problem
-
-    def solved(
-        self, backend: str | Backend, time_limit: float | None, stop_at_gap: float = 0.0
-    ) -> Solution:
-        """Solve the program.
-
-        For "worst-case" with more than 4,000 variables the secondary objective is dropped, which
-        could take ten times as long, and interior points give a bound within 1e-7 of the value
-        instead of 1e-9.
-        """
-        problem = self.problem()
-        limits: Any = {"time_limit": time_limit, "stop_at_gap": stop_at_gap}
-        if self.objective == "worst-case" and problem.size > _MANY and backend == "highs":
-            try:
-                return solve(problem, Highs(interior=1e-12), **limits)
-            except SolverError as error:
-                if error.status not in (Status.NUMERICAL, Status.STALLED, Status.ITERATION_LIMIT):
-                    raise
-        return solve(problem, backend, **limits)
 
     def closed_form(self) -> Table | Fraction | None:
         """Return a rule's audited table, or its step if that is private by theorem alone."""

@@ -166,7 +166,7 @@ def test_too_many_within_rounding_are_not_proved(deltas: tuple[float, float]) ->
     gamma = at_the_limit(setting, (ONE,) * 3)
     assert verdict(setting, gamma)
     with pytest.raises(NotPrivateError, match="is not proved .* than floats leave open"):
-        judge.certify(setting, setting.to_dict(), table(setting, gamma), most=0)
+        judge.certify(setting, table(setting, gamma), most=0)
     repaired = majority.assess(setting, [w / ONE + 1e-15 for w in gamma], repair=True)
     assert repaired.private
     np.testing.assert_allclose(repaired.gamma[3:], np.array(gamma) / ONE, atol=1e-12)
