@@ -299,18 +299,23 @@ def _shares(rule: str, inputs: SortedHistograms, epsilon: float) -> Iterator[flo
 
     # The ladder may need any share up to 1; the other rules are private at 1/2 by theorem.
     ladder = rule == "ladder"
-    least, most = (0.0, 1.0) if ladder else (0.5, 1.0)
     if ladder:
-        yield most - 2.0**-50
-    # In floats: more bisections would not change the step.
-    for _ in range(44):
-        middle = (least + most) / 2
-        least, most = (middle, most) if fits(middle) else (least, middle)
-    floor = 0.0 if ladder else 0.5 - 2.0**-51
+        yield 1.0 - 2.0**-50
+    least, floor = largest(fits, 0.0 if ladder else 0.5, 1.0), 0.0 if ladder else 0.5 - 2.0**-51
     # Relative reductions of the logarithm of the step found in floats, tried until the integers
     # pass.
     for shortfall in (2.0**-34, 2.0**-24, 2.0**-14, 2.0**-8):
         yield max(least - shortfall * least, floor)
+
+
+def largest(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest number that fits, by bisection in floats; ``low`` fits in any case."""
+    if fits(high):
+        return high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _power(epsilon: float, share: float) -> Fraction:

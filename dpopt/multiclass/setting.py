@@ -29,7 +29,7 @@ from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
 from dpopt.ballots.choice import ClassSetting, PrivateVoters
-from dpopt.ballots.tabulate import FLOATS, audit_rule, rule_at
+from dpopt.ballots.tabulate import FLOATS, audit_rule, largest, rule_at
 from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
 from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words
@@ -40,8 +40,8 @@ from dpopt.privacy.guarantee import in_short
 from dpopt.table import Losses, SortedHistograms, Table, constant, repair, rounded
 from dpopt.table.least import as_floats, undominated
 
-# Largest epsilon of one vote, in nats: there a rule is the plurality up to e^-30; and bisections.
-_LARGEST, _BISECTIONS = 30.0, 50
+# Largest epsilon of one vote, in nats: there a rule is the plurality up to e^-30.
+_LARGEST = 30.0
 
 
 @dataclass(frozen=True)
@@ -394,15 +394,7 @@ def _strongest(rule: str, pricing: Pricing) -> Vector | list[Fraction]:
         values = kernel(epsilon)
         return bool(np.all(values >= 0.0)) and keeps(values)
 
-    low, high = 0.0, _LARGEST
-    if fits(high):
-        return kernel(high)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-        if high - low <= 1e-13 * high:
-            break
-    return kernel(low)
+    return kernel(largest(fits, 0.0, _LARGEST))
 
 
 def vote_ratio_below(
