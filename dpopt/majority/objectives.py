@@ -239,14 +239,11 @@ def _signed_pmf(k: int, prior: IndependentPrior, width: float, terms: int) -> Ve
     for start in range(0, terms, _CHUNK):
         frequencies = 2.0 * np.arange(start, min(terms, start + _CHUNK), dtype=np.float64) + 1.0
         one, zero = prior.tilted(np.asarray(frequencies * (math.pi / width), dtype=np.float64))
-        with np.errstate(divide="ignore"):
-            log_one, log_zero = np.log(np.abs(one)), np.log(np.abs(zero))
+        # A power 0 of 0 is 1: no logarithm is infinite.
+        log_one, log_zero = np.log(one + 1e-300), np.log(zero + 1e-300)
         for count in range(k + 1):
-            # A power 0 of 0 is 1.
-            size = log_choose[count] + (count * log_one if count else 0.0)
-            size = size + ((k - count) * log_zero if count < k else 0.0)
-            angle = count * np.angle(one) + (k - count) * np.angle(zero)
-            pmf[count] += float(np.sum(np.exp(size) * np.sin(angle) / frequencies))
+            powers = np.exp(log_choose[count] + count * log_one + (k - count) * log_zero)
+            pmf[count] += float(np.sum(powers.imag / frequencies))
     return pmf * (4 / math.pi)
 
 
