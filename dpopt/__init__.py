@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from dpopt import kernel as kernel
     from dpopt import lp as lp
     from dpopt import majority as majority
-    from dpopt import multiclass as multiclass
     from dpopt import plurality as plurality
     from dpopt import privacy as privacy
     from dpopt import prob as prob
@@ -94,7 +93,7 @@ _HOMES = {
         "dpopt.roo.optimal": "BestSampler",
         "dpopt.shape": "Design Setting design kinds load",
         "dpopt.votes": "vote",
-        "dpopt": "interop kernel lp majority multiclass plurality privacy prob public_prior roo "
+        "dpopt": "interop kernel lp majority plurality privacy prob public_prior roo "
         "smoothed votes",
     }.items()
     for name in names.split()

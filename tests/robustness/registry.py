@@ -38,7 +38,7 @@ Arguments = dict[str, Any]
 Makers = dict[str, Callable[[], Any]]
 
 ROOMS = (
-    *("majority", "multiclass", "plurality", "roo", "public_prior", "kernel", "smoothed"),
+    *("majority", "plurality", "roo", "public_prior", "kernel", "smoothed"),
     *("local", "privacy", "lp", "prob"),
 )
 MODULES: tuple[ModuleType, ...] = tuple(import_module(f"dpopt.{room}") for room in ROOMS)
