@@ -195,8 +195,8 @@ on_a_ring([([0, 1, 2, 3], [0.0, 1, 2, 3])]) -> a permutation of 0..3
 on_a_ring([([0, 1, 1, 3], [0, 1, 2, 3])]) -> a permutation of 0..3
 on_a_ring([([0, 1, 2, 4], [0, 1, 2, 3])]) -> a permutation of 0..3
 on_a_ring([([1, 0, 2, 3], [0, 1, 2, 3])]) -> the pair (0, 0) to (1, 0), and loss is 0 at the first
-on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> which are none in graph
-on_a_ring("cyclic", graph="path") -> 'cyclic' maps the neighbours
+on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> that are none in graph
+on_a_ring("cyclic", graph="path") -> 'cyclic': generators must map neighbours to neighbours
 on_a_ring("cyclic", prior=[1, 2, 1, 2]) -> prior gives them different weights
 on_a_ring("reflection", invariant=[0.25] * 4) -> there are constraints, an invariant or names
 on_a_ring("hamming") -> 'hamming' without a shape
