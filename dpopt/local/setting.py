@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
@@ -24,7 +26,6 @@ from dpopt.local.optimum import (
     slopes,
     squares,
 )
-from dpopt.local.queries import query_matrix
 from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, Guarantee, Problem
@@ -40,6 +41,8 @@ WRITTEN, DESIGNED, EVEN = 6, 64, 128
 # Shares of the uniform mixture at which tangents are taken, and the condition number of M above
 # which there is no tangent.
 _SHARES, _SINGULAR = (0.0, 1e-4, 1e-2, 0.1, 0.3), 1e10
+# The largest matrices of queries: time and memory of the design fix them.
+_MOST_CATEGORIES, _MOST_QUERIES = 256, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,3 +358,60 @@ def _prior(prior: Numbers | None, categories: int, objective: str) -> Vector | N
         )
     p = p / p.max()
     return frozen(p / p.sum())
+
+
+def query_matrix(queries: npt.ArrayLike | str, categories: int | None) -> Matrix:
+    """Return the matrix W of linear queries, shape (queries, categories), read-only.
+
+    Args:
+        queries: "histogram", the count of each category; "prefix", the count of the first u
+            categories for u = 1..n (an empirical distribution function); "range", the count of
+            every interval of categories; "marginals", for categories that are words of d bits,
+            n = 2^d, every marginal table of every set of bits, 3^d rows; or the matrix itself.
+        categories: n, in 2..256; for a matrix its number of columns, or None.
+
+    Raises:
+        ParameterError: if ``queries`` is none of these, or a size or entry is out of range.
+    """
+    if isinstance(queries, str):
+        _checks.choice("queries", queries, ("histogram", "prefix", "range", "marginals"))
+        if categories is None:
+            raise ParameterError(f"categories is None; {queries!r} needs the number of categories.")
+        return frozen(
+            _named(queries, _checks.integer("categories", categories, 2, _MOST_CATEGORIES))
+        )
+    matrix = _checks.floats("queries", queries)
+    if matrix.ndim != 2 or not 2 <= matrix.shape[1] <= _MOST_CATEGORIES:
+        raise ParameterError(
+            f"queries has shape {matrix.shape}; it must be a matrix with a row for each query and "
+            f"2 to {_MOST_CATEGORIES} columns, one for each category."
+        )
+    if len(matrix) > _MOST_QUERIES or not np.all(np.isfinite(matrix)):
+        raise ParameterError(f"queries must be finite numbers in at most {_MOST_QUERIES:,} rows.")
+    size = float(np.max(np.abs(matrix), initial=0.0))
+    if not 1e-100 <= size <= 1e100:
+        raise ParameterError(
+            f"queries has {size:g} as its largest entry; it must be in 1e-100..1e100."
+        )
+    if categories is not None and _checks.integer("categories", categories, 2) != matrix.shape[1]:
+        raise ParameterError(f"categories is {categories}; queries have {matrix.shape[1]} columns.")
+    return frozen(matrix)
+
+
+def _named(queries: str, n: int) -> Matrix:
+    if queries == "histogram":
+        return np.eye(n)
+    if queries == "prefix":
+        return np.tril(np.ones((n, n)))
+    if queries == "range":
+        first, last = np.triu_indices(n)
+        category = np.arange(n)
+        return np.where((category >= first[:, None]) & (category <= last[:, None]), 1.0, 0.0)
+    bits = n.bit_length() - 1
+    if n != 1 << bits:
+        raise ParameterError(f"categories is {n}; for 'marginals' it must be a power of 2.")
+    word = (np.arange(n)[:, None] >> np.arange(bits)) & 1
+    # A query fixes some bits to 0 or 1; 2 stands for a bit that is summed over.
+    cells = np.array(list(product((0, 1, 2), repeat=bits)))
+    fits = (cells[:, None, :] == 2) | (cells[:, None, :] == word)
+    return np.where(fits.all(axis=-1), 1.0, 0.0)
