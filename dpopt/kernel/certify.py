@@ -31,7 +31,7 @@ from dpopt.kernel.names import (
     plain_name,
     position,
 )
-from dpopt.kernel.setting import GraphLike, Kernel
+from dpopt.kernel.setting import GraphLike, Kernel, checked_table
 from dpopt.lp import solve
 from dpopt.privacy import Least
 from dpopt.privacy.graph import GRAPHS
@@ -304,12 +304,7 @@ def _moved(original: Matrix, table: Table) -> Fraction:
 
 def _pmf_table(table: object, tolerance: float) -> Matrix:
     """Return a table of probabilities as a read-only array whose rows are nearly distributions."""
-    array = _checks.floats("kernel", table)
-    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
-        raise ParameterError(
-            f"kernel has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
-            "and 1 output."
-        )
+    array = checked_table("kernel", table)
     if not np.all(np.isfinite(array)):
         x, y = np.argwhere(~np.isfinite(array))[0].tolist()
         raise ParameterError(

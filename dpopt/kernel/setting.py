@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,6 @@ from dpopt.kernel.constraints import (
     constraint_blocks,
 )
 from dpopt.kernel.geometric import Optimum, optimum
-from dpopt.kernel.loss import checked_loss, named_loss
 from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
 from dpopt.kernel.room import constrained_repair, moved
 from dpopt.kernel.symmetry import Symmetry, settled
@@ -33,6 +33,7 @@ from dpopt.privacy.guarantee import in_short
 from dpopt.table import Graph, Inputs, Losses, Table, constant, repair, rounded
 from dpopt.table.inputs import checked_indices
 from dpopt.table.rounding import alike
+from dpopt.verify import LOSSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +43,9 @@ GraphLike = str | npt.ArrayLike
 """A graph's name, or undirected edges of shape (edges, 2); as a text, edges are 0:1,1:2."""
 Sizes = Sequence[int]
 """Number of symbols at each position of a word; as a text, 2,3,3."""
+
+# Inputs, or outputs, of a loss by name; memory fixes it.
+_MOST_INPUTS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +148,7 @@ class Kernel(Budgeted):
     def __post_init__(self) -> None:
         shape = _sizes(self.shape)
         several = self.keep_total("epsilon", epsilon=self.epsilon, delta=self.delta)
-        loss, size, outputs = checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
+        loss, size, outputs = _checked_loss(self.loss, self.inputs, self.outputs, shape, self.prior)
         if not several:
             epsilon = _checks.real("epsilon", self.epsilon, 0.0, LARGEST_EPSILON)
             self.keep(epsilon=epsilon, delta=Guarantee(epsilon, self.delta).delta)
@@ -260,7 +264,7 @@ class Kernel(Budgeted):
         """Return loss[x, y], without writing out a loss by name."""
         x, y = checked_indices("x", x, self.inputs), checked_indices("y", y, self.outputs)
         if isinstance(self.loss, str):
-            return named_loss(self.loss, x, y, self.shape)
+            return _named_loss(self.loss, x, y, self.shape)
         return self.loss_table[x, y]
 
     @property
@@ -496,3 +500,95 @@ def _invariant(invariant: npt.ArrayLike | None, inputs: int, outputs: int) -> Ve
     if abs(total - 1.0) > 1e-9:
         raise ParameterError(f"invariant sums to {digits(total)}; it must sum to 1.")
     return pmf
+
+
+def _checked_loss(
+    loss: npt.ArrayLike | str,
+    size: int | None,
+    outputs: int | None,
+    shape: tuple[int, ...] | None,
+    prior: npt.ArrayLike | None,
+) -> tuple[Matrix | str, int, int]:
+    """Return the checked loss (a name or a table) and its numbers of inputs and outputs."""
+    if not isinstance(loss, str):
+        table = frozen(checked_table("loss", loss))
+        # Larger losses would overflow in sums and products of floats.
+        if not np.all(np.abs(table) <= 1e100):
+            raise ParameterError("loss holds a value that is not finite, or above 1e+100 in size.")
+        for name, stated, actual in (
+            ("inputs", size, table.shape[0]),
+            ("outputs", outputs, table.shape[1]),
+        ):
+            if stated is not None and _checks.integer(name, stated, 1) != actual:
+                raise ParameterError(
+                    f"{name} is {stated} and loss a table of shape {table.shape}; leave {name} "
+                    "out, or None, beside a table."
+                )
+        return table, table.shape[0], table.shape[1]
+    if loss not in LOSSES:
+        raise ParameterError(
+            f"loss is {_checks.shown(loss)}; it must be one of {', '.join(LOSSES)}, or a table of "
+            "shape (inputs, outputs)."
+        )
+    if shape is None and loss == "hamming":
+        raise ParameterError(
+            "shape is None and loss is 'hamming', which compares words; shape must say how many "
+            "symbols there are at each position, such as 2,2,2."
+        )
+    words = None if shape is None else math.prod(shape)
+    if words is not None and not 2 <= words <= _MOST_INPUTS:
+        raise ParameterError(
+            f"shape is {_checks.shown(shape)}, which makes {_checks.shown(words)} words; there "
+            f"must be at least 2 and at most {_MOST_INPUTS}."
+        )
+    # As stated, or from the shape or the prior.
+    count = words if size is None else size
+    if count is None and prior is not None:
+        count = np.size(_checks.floats("prior", prior))
+    if count is None:
+        raise ParameterError(
+            f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
+        )
+    count = _checks.integer("inputs", count, 2, _MOST_INPUTS)
+    if words not in (None, count):
+        raise ParameterError(f"shape is {shape}, which makes {words} words of {count} inputs.")
+    if outputs is None:
+        return loss, count, count
+    outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
+    if shape is not None and outputs != count:
+        raise ParameterError(
+            f"outputs is {outputs} and shape {shape}, which makes {count} words; "
+            "with a loss by name, outputs are the same words as inputs."
+        )
+    return loss, count, outputs
+
+
+def checked_table(name: str, values: object) -> Matrix:
+    """Return a table of shape (inputs, outputs), with at least 2 inputs and 1 output."""
+    array = _checks.floats(name, values)
+    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 1:
+        raise ParameterError(
+            f"{name} has shape {array.shape}; it must be (inputs, outputs) with at least 2 inputs "
+            "and 1 output."
+        )
+    return array
+
+
+def _named_loss(name: str, x: IntVector, y: IntVector, shape: Sequence[int] | None) -> Vector:
+    """Return the loss of a name at inputs x and outputs y, which broadcast to one shape."""
+    if name == "zero-one":
+        return (x != y).astype(np.float64)
+    total = np.zeros(np.broadcast_shapes(x.shape, y.shape))
+    # The last symbol of a word changes fastest, as np.unravel_index has it.
+    for size in reversed(shape or ()):
+        x, symbol_of_x = np.divmod(x, size)
+        y, symbol_of_y = np.divmod(y, size)
+        total += _symbol_loss(name, symbol_of_x, symbol_of_y)
+    return total if shape else _symbol_loss(name, x, y)
+
+
+def _symbol_loss(name: str, a: IntVector, b: IntVector) -> Vector:
+    if name == "hamming":
+        return (a != b).astype(np.float64)
+    difference = np.abs(a - b).astype(np.float64)
+    return difference**2 if name == "squared" else difference
