@@ -9,15 +9,11 @@ loss[x, y] - loss[x, z] never rises above 0 after having been below 0, as x move
 Then, for every prior, answering each noisy value with an output of least expected loss is optimal
 among all private kernels; for the worst input, some random answer to each noisy value is optimal.
 
-A loss that for each x is a nondecreasing function of |x - y| satisfies this: of two outputs the
-nearer one is better, and which one is nearer changes once, half way. So does every convex function
-of x - y (asymmetric losses), with any number of outputs, which may be any real numbers. For losses
-nondecreasing in |x - y| the theorem is that of Ghosh, Roughgarden and Sundararajan (2012), and for
-the worst input that of Gupte and Sundararajan (2010).
-
-The proof, and why the condition is needed, are on the page docs/findings/kernels.md. With
-c_y(x) = prior_x loss[x, y] it bounds d_y = c_y - l, for a suitable l, by its surpluses on both
-sides of an index i, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x).
+Losses nondecreasing in |x - y| satisfy this, and every convex function of x - y. For the former
+the theorem is that of Ghosh, Roughgarden and Sundararajan (2012), and for the worst input that of
+Gupte and Sundararajan (2010). The proof is on the page docs/findings/kernels.md. With c_y(x) =
+prior_x loss[x, y] it bounds d_y = c_y - l, for a suitable l, by its surpluses on both sides of an
+index i, L(i) = sum_{x <= i} a^(i-x) d_y(x) and R(i) = sum_{x >= i} a^(x-i) d_y(x).
 
 **Grids.** Let inputs and outputs be words of one shape, neighbours words that differ by 1 in one
 symbol, loss[x, y] = sum_j loss_j[x_j, y_j] with each loss_j as above, and the prior a product of

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +44,9 @@ from dpopt.table import (
 )
 from dpopt.table.rounding import alike, without_unused
 
+if TYPE_CHECKING:
+    from dpopt.kernel.setting import Kernel
+
 # Slack over a row's largest coefficient; solvers cannot tell a smaller one from 0.
 _LEAST_SLACK = 1e-8
 # For the second program: the probability moved by mixing above which it is solved, the largest
@@ -51,28 +54,19 @@ _LEAST_SLACK = 1e-8
 _SMALL, _LARGEST_CHANGE, _SECONDS = 1e-8, 1e4, 20.0
 
 
-def constrained_repair(
-    inputs: Inputs,
-    guarantee: Guarantee,
-    blocks: Sequence[ConstraintBlock],
-    point: Vector,
-    bits: int,
-) -> Table:
+def constrained_repair(setting: Kernel, point: Vector) -> Table:
     """Return a private table near a point that satisfies all user inequalities that have slack."""
+    inputs, guarantee, blocks = setting.domain, setting.guarantee, setting.blocks
+    bits = setting.bits
     equal = alike(guarantee)
     values = polished(inputs, point, guarantee) if equal else _normalised(inputs, point)
     first = rounded(inputs, values, bits, equal=equal)
     with suppress(NotPrivateError):
         _certify(first, guarantee, _slacks(blocks, first).values())
         return first
-    strict = _strict(inputs, guarantee, blocks, values, bits)
+    strict = _strict(setting, values)
     if strict is None:
-        return repair(
-            first,
-            interior(inputs, values, bits),
-            lambda table: certify_table(table, guarantee),
-            bits,
-        )[0]
+        return repair(first, interior(inputs, values, bits), setting.judge, bits)[0]
     # Only limits that the strictly feasible table satisfies with slack can be required exactly.
     slack_limits = [
         limit for limit, slack in _slacks(blocks, strict).items() if slack > _LEAST_SLACK
@@ -90,7 +84,7 @@ def constrained_repair(
         return mixed
     # The second program is infeasible if a violation is more than the solver's tolerance.
     with suppress(InfeasibleError, SolverError):
-        changed = _corrected(inputs, guarantee, blocks, values)
+        changed = _corrected(setting, values)
         other = repaired(rounded(inputs, _normalised(inputs, changed), bits, equal=equal))
         return min(mixed, other, key=lambda table: moved(table, point))
     return mixed
@@ -103,14 +97,13 @@ def moved(table: Table, point: Vector) -> float:
     return float(np.bincount(inputs.rows, away).max()) / 2
 
 
-def _corrected(
-    inputs: Inputs, guarantee: Guarantee, blocks: Sequence[ConstraintBlock], values: Vector
-) -> Vector:
+def _corrected(setting: Kernel, values: Vector) -> Vector:
     """Return K + v D with the largest violation v and the correction D of least largest entry."""
+    inputs, guarantee = setting.domain, setting.guarantee
     problem = Problem("kept")
     add_table(problem, inputs, guarantee)
     masses = over_masses(problem, inputs, guarantee, sp.eye_array(inputs.size, format="csr"))
-    add_constraints(problem, inputs, guarantee, blocks)
+    add_constraints(problem, inputs, guarantee, setting.blocks)
     model = problem.assemble()
     matrix, rows = model.rows.matrix, model.rows
     none = {
@@ -202,29 +195,26 @@ def _normalised(inputs: Inputs, point: Vector) -> Vector:
     return values / (inputs.sums @ values)[inputs.rows]
 
 
-def _strict(
-    inputs: Inputs,
-    guarantee: Guarantee,
-    blocks: Sequence[ConstraintBlock],
-    values: Vector,
-    bits: int,
-) -> Table | None:
+def _strict(setting: Kernel, values: Vector) -> Table | None:
     """Return a table with slack in the privacy rows and constraints; None if privacy has none.
 
     It uses all outputs, or only those that the point uses, since constraints may forbid the others.
     Delta = 0 is tried first: what is strictly private for it is so for every delta. If some
     constraint cannot have slack, such as one implied by an equality, the sum of slacks is maximal.
     """
+    inputs, guarantee = setting.domain, setting.guarantee
     every = np.ones(len(inputs.column_sizes), dtype=bool)
     used = np.bincount(inputs.columns, values, len(every)) > 0
     deltas = dict.fromkeys((0.0, guarantee.delta))
     for delta, outputs, together in product(deltas, (every, used), (True, False)):
         target = Guarantee(guarantee.epsilon, delta)
         with suppress(InfeasibleError, SolverError):
-            solution = solve(_largest_margin(inputs, target, blocks, outputs, together=together))
+            solution = solve(
+                _largest_margin(inputs, target, setting.blocks, outputs, together=together)
+            )
             if float(solution["margin"][0]) > _LEAST_SLACK:
                 middle = probabilities_of(inputs, target, solution) * outputs[inputs.columns]
-                return rounded(inputs, _normalised(inputs, middle), bits)
+                return rounded(inputs, _normalised(inputs, middle), setting.bits)
     return None
 
 

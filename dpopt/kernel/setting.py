@@ -387,7 +387,7 @@ class Kernel(Budgeted):
     def repaired(self, point: Vector) -> Table:
         """Return a point as a private table, as `table` does, however far its rows are moved."""
         if self.blocks:
-            return constrained_repair(self.domain, self.guarantee, self.blocks, point, self.bits)
+            return constrained_repair(self, point)
         if self.invariant is not None:
             values = np.maximum(point, 0.0)
             values = values / (self.domain.sums @ values)[self.domain.rows]
