@@ -50,24 +50,6 @@ def groups_of(columns: Matrix) -> Groups:
     return Groups(first[order], np.argsort(order)[group.ravel()])
 
 
-def decoder(rows: Matrix, queries: Matrix, prior: Vector) -> Matrix:
-    """Return V = W M^-1 Q' diag(Q p)^-1, shape (queries, outputs): V Q = W with least variance.
-
-    Q is Pr[output | category], shape (outputs, n), of full rank apart from equal columns, and W the
-    queries, shape (queries, n). Over categories with equal columns of Q, only W's mean by the prior
-    can be estimated, which is W itself if W is equal there too.
-    """
-    used = rows[:, 0] > 0
-    weights = np.zeros((len(queries), len(rows)))
-    groups = groups_of(rows)
-    merged_rows, p = rows[np.ix_(used, groups.first)], groups.sums(prior)
-    scaled = (merged_rows / (merged_rows @ p)[:, None]).T
-    weights[:, used] = (
-        queries @ groups.shares(prior) @ np.linalg.solve(information(merged_rows, p), scaled)
-    )
-    return weights
-
-
 def category_variances(rows: Matrix, gram: Matrix, prior: Vector) -> Vector:
     """Return sum_o Q[o, u] |V_o|^2 - |W_u|^2 for each category u: the variance of one person."""
     groups, rows, merged = _merged(rows, gram)
@@ -172,12 +154,23 @@ class Decoder:
     @cached_property
     def matrix(self) -> Matrix:
         """V, shape (queries, outputs), read-only."""
-        return frozen(decoder(self.rows, self.queries, self.prior))
+        return frozen(self.queries @ self._histogram)
 
     @cached_property
     def _histogram(self) -> Matrix:
-        """V for the identity as queries: the decoder of the histogram, shape (n, outputs)."""
-        return decoder(self.rows, np.eye(len(self.prior)), self.prior)
+        """M^-1 Q' diag(Q p)^-1, the decoder of the histogram, shape (n, outputs).
+
+        Over categories with equal columns of Q, only means by the prior can be estimated.
+        """
+        rows, groups = self.rows, groups_of(self.rows)
+        used = rows[:, 0] > 0
+        merged_rows, p = rows[np.ix_(used, groups.first)], groups.sums(self.prior)
+        scaled = (merged_rows / (merged_rows @ p)[:, None]).T
+        decoder = np.zeros((len(self.prior), len(rows)))
+        decoder[:, used] = groups.shares(self.prior) @ np.linalg.solve(
+            information(merged_rows, p), scaled
+        )
+        return decoder
 
     def __call__(self, outputs: npt.ArrayLike) -> Estimate:
         """Return the estimated answers for the people who released these outputs.
