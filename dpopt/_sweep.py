@@ -8,7 +8,6 @@ nothing and is computed anew.
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,6 +34,8 @@ from dpopt.provenance import versions
 class SweepResult:
     """The points of a grid with what the function returned, in the order of the grid.
 
+    ``pandas.DataFrame(result.records)`` is a table with one row for each point.
+
     Attributes:
         records: one mapping for each point: its parameters, then what the function returned (its
             mapping, or ``value``), or ``failure``: what it raised, in words.
@@ -53,14 +54,6 @@ class SweepResult:
         first = f", such as {shown(self.failures[0])}" if self.failures else ""
         failed = f"{len(self.failures):,} failed{first}"
         return f"<SweepResult: {len(self.records):,} points, {self.reused:,} reused, {failed}>"
-
-    def to_frame(self, library: str = "pandas") -> Any:  # noqa: ANN401
-        """Return a table of "pandas" or "polars" with one row for each point."""
-        module = importlib.import_module(_checks.choice("library", library, ("pandas", "polars")))
-        names = dict.fromkeys(name for record in self.records for name in record)
-        columns = {name: [record.get(name) for record in self.records] for name in names}
-        # A column of polars is of one type; 1 beside 0.5 is a number all the same.
-        return module.DataFrame(columns, **({"strict": False} if library == "polars" else {}))
 
 
 def sweep(
