@@ -33,7 +33,15 @@ def tally_file(path: str | Path, column: str, labels: Iterable[str]) -> Tally:
         ParameterError: if polars is missing, the file cannot be read, the column is missing or
             holds no text, or a record is outside the alphabet.
     """
-    names, target = labels_of(labels), _file(path)
+    names = labels_of(labels)
+    if not isinstance(path, str | Path):
+        raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
+    target = Path(path)
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise ParameterError(f"path is {str(path)!r}; it must end in .csv or .parquet.")
+    check_target(target)
+    if not target.is_file():
+        raise ParameterError(f"path is {str(path)!r}; there is no such file.")
     if set(map(type, names)) != {str}:
         raise ParameterError("labels must hold only text to be looked for in a file.")
     try:
@@ -62,15 +70,3 @@ def tally_file(path: str | Path, column: str, labels: Iterable[str]) -> Tally:
     if any(value is None for value, _ in counted):
         raise ParameterError(OUTSIDE)
     return Tally.of_counts(counts_of(counted, names), names)
-
-
-def _file(path: str | Path) -> Path:
-    if not isinstance(path, str | Path):
-        raise ParameterError(f"path is {shown(path)}; it must be the path of a file.")
-    target = Path(path)
-    if target.suffix.lower() not in (".csv", ".parquet"):
-        raise ParameterError(f"path is {str(path)!r}; it must end in .csv or .parquet.")
-    check_target(target)
-    if not target.is_file():
-        raise ParameterError(f"path is {str(path)!r}; there is no such file.")
-    return target
