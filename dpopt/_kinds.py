@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "majority": (
         "dpopt.majority.setting",
-        "The best private majority vote of K voters who are private themselves (DaRRM)",
+        "The best private majority vote of K voters, each of whom is private (DaRRM)",
     ),
     "mollifier": (
         "dpopt.public_prior.mollifier",
@@ -47,7 +47,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "noise": (
         "dpopt.noise.setting",
-        "The noise Z for integers, such as counts, whose mean loss is least",
+        "The noise Z for integers, such as counts, that has the least mean loss",
     ),
     "plurality": (
         "dpopt.plurality.setting",
@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "reveal-or-obscure": (
         "dpopt.roo.minimum",
-        "The category of a random record, or with probability q_m a uniformly random one (DS-ROO)",
+        "A random record's category or, with probability q_m, a uniformly random category (DS-ROO)",
     ),
     "smooth-floor": (
         "dpopt.roo.floor",

@@ -72,7 +72,8 @@ def _rational_text(value: Fraction) -> str:
 
 def _leading(value: Fraction, places: int) -> str:
     """Return significant digits of a rational, as of a float where one is near."""
-    text = f"{(Decimal(value.numerator) / value.denominator).normalize():.{places}g}"
+    rounded = Decimal(f"{Decimal(value.numerator) / value.denominator:.{places}g}")
+    text = f"{rounded.normalize():g}"
     number = float(text)
     beyond = math.isinf(number) or (number == 0 and value != 0)
     return text if beyond else f"{number:.{places}g}"
