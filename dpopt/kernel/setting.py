@@ -67,9 +67,9 @@ class Kernel(Budgeted):
     rows, at most 2,000,000, are divided by e^epsilon; if all inputs are neighbours and delta is 0,
     they have an equivalent form with fewer rows (`dpopt.table.add_table`).
 
-    A loss given by its name compares input x and output y coordinate by coordinate. With a shape,
-    number x stands for the vector ``np.unravel_index(x, shape)``, without one for itself; "hamming"
-    needs a shape. Here i runs over the coordinates:
+    A loss given by its name compares input x and output y coordinate by coordinate. If
+    ``shape`` is given, number x stands for the vector ``np.unravel_index(x, shape)``. If not, it is
+    compared as the number itself; "hamming" needs a shape. Here i runs over the coordinates:
 
         absolute   sum_i |x_i - y_i|       zero-one   1 if x and y differ, else 0
         squared    sum_i (x_i - y_i)^2     hamming    number of positions i where x_i, y_i differ

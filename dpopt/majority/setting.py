@@ -85,7 +85,7 @@ class Majority(Voters):
 
         maximise   sum_l c_l gamma(l)
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
-                   for every choice of a corner (p_i, p'_i) for each voter i    (equation 2)
+                   for every choice of a corner (p_i, p'_i) for each voter i    (the paper's equation 2)
                    0 <= gamma <= 1   (-1 <= gamma <= 1 if ``contrary`` is True)
 
     The coefficients c_l follow from the ``objective``. In the mean E, voter i says 1 with
@@ -117,18 +117,18 @@ class Majority(Voters):
         minimise   t
         subject to (expected error under prior j) <= b_j + t f_j  for every j   "priors"
 
-    The value of a design for "worst-case" or "least-regret" is -t, so that larger is better. The
-    solver would treat coefficients with |c_l| below 1e-9 max |c| as 0; it is given 1e-9 max |c|
-    instead of them, except where ``coefficients`` are your own.
+    The value of a design for "worst-case" or "least-regret" is -t, so that larger is better. Solvers
+    ignore very small coefficients. So each c_l with |c_l| < 1e-9 max |c| is replaced by
+    1e-9 max |c| in the program, except where ``coefficients`` are your own.
 
     A design stores the probability of the majority's answer, (1 + gamma(l)) / 2, and of the other
     answer, (1 - gamma(l)) / 2, for l = (K + 1) / 2, ..., K. Its other attributes are ``gamma``, on
     0..K; ``expected_error``; ``expected_error_standard_error``, 0 unless the expected error is a
     mean over random samples of p; and ``regrets``, one for each prior of "least-regret".
-    ``expected_error`` is the mean of |d(p)| if all voters share one p, or if the prior is a point
-    or is averaged over samples. If the p_i are independent, this attribute can be smaller than the
-    mean of |d(p)|, see ``objective``. The function `dpopt.majority.expected_error` estimates that
-    mean under a `SamplePrior`.
+    ``expected_error`` is the mean of |d(p)| if all voters share one p or the prior is a point. For
+    a `SamplePrior` (samples of your own), and for independent beta priors whose integrals converge
+    too slowly, it is the mean of |d(p)| over samples. For all other independent p_i it is
+    E[s(p) d(p)], which can be smaller, see ``objective``.
 
     Attributes:
         voters: K, odd; at most 4,001, and 501 for voter_delta above 0.
@@ -145,8 +145,8 @@ class Majority(Voters):
             uniform on [0.5, 1] whatever the prior. "worst-case" minimises the largest error over
             all p that the prior allows. "least-regret" minimises the largest regret over several
             priors, as above.
-        prior: of the voters' p: uniform:LOW,HIGH (or several intervals, uniform:LOW,HIGH,LOW,HIGH)
-            or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
+        prior: of the voters' p: uniform:LOW,HIGH (or uniform:LOW,HIGH,LOW,HIGH on a union of
+            intervals) or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
             p for all; point:P or point:P,P,... fixes them. The default is common-uniform:0,1, under
             which voters tend to agree. Only for "worst-case" the default is uniform:0,1, which
             allows every p in [0, 1]^K.

@@ -252,6 +252,16 @@ class Program:
             z = np.append(z, last / math.expm1(grid.epsilon - rise))
         return z / (self.masses @ z)
 
+    def endless(self, levels: int) -> Program:
+        """Return the program of noise without an end, for a loss that is constant beyond a distance.
+
+        Such a loss leaves open how the mass beyond the grid lies, which need not be private.
+        """
+        period, epsilon = self.grid.sensitivity, self.grid.epsilon
+        head = max(self.grid.head, levels + 2 * period)
+        periods = 2 + math.ceil(NEGLIGIBLE / epsilon)
+        return replace(self, grid=Grid(period, epsilon, head, periods, 0, endless=True))
+
     def problem(self) -> Problem:
         """Return the program in full: rows "sum", "privacy", and with delta "delta"."""
         problem, rows = Problem("noise"), self.rows
@@ -272,6 +282,10 @@ class Program:
         problem.add_rows("privacy", privacy, upper=0.0)
         return problem
 
+    def solved(self, time_limit: float | None) -> Point:
+        """Return the optimum by the interior-point method."""
+        return optimum_of(self.rows, self.costs, self.masses, self.inside, time_limit)
+
     def point(self, solution: Solution) -> Point:
         """Return what a solver found for `problem`."""
         duals, prices = solution.duals, np.zeros(self.grid.sensitivity)
@@ -289,7 +303,7 @@ class Program:
         grid, period = self.grid, self.grid.sensitivity
         z = (1 - inside) * np.maximum(point.z, 0.0) + inside * self.inside
         tail = 0.0
-        if self.delta > 0:
+        if not grid.endless:
             # What no shift would miss is the solver's rounding, and where it begins, noise ends.
             tail, found = z[-1] * self.edge, np.maximum(point.z, 0.0)
             outer = np.cumsum((found[grid.variable] * grid.scale)[::-1])[::-1]
@@ -370,8 +384,7 @@ def optimum(
     def solved(doublings: int, backend: str | Backend | None) -> Optimum:
         program, solution = Program(grid_of(doublings), delta - spare, loss), None
         if backend is None:
-            given = program.rows, program.costs, program.masses, program.inside
-            point = optimum_of(*given, time_limit)
+            point = program.solved(time_limit)
         else:
             solution = solve(program.problem(), backend, relative_gap=1.0, time_limit=time_limit)
             point = program.point(solution)

@@ -55,8 +55,9 @@ class RevealOrObscure(CategorySetting):
         subject to f(m~, c~) <= e^epsilon f(m, c)             "privacy"
                    0 <= q_m <= 1,  m = 0, ..., M = floor(n / k)
 
-    for all changes of (m, c) to (m~, c~) that the replacement of one record can cause. At most five
-    of these inequalities for each m imply all others. This is the rule "exact". The other rules are
+    for all changes of (m, c) to (m~, c~) that the replacement of one record can cause. The rule
+    "exact" is the optimum of this program, in which at most five inequalities for each m imply all
+    others. The other rules are
     those of the conference paper (ITW 2025) and of the journal paper (arXiv 2504.14696v2). A number
     such as (68) is that of an inequality in the journal paper, and names its rows in `problem`:
 
@@ -72,7 +73,8 @@ class RevealOrObscure(CategorySetting):
     Among all private rules that depend on the smallest count alone, "exact" has the least q_m for
     every m at once. The value of a design is its objective; for "roo" this is (M + 1) q. The
     values q_m of "roo" follow from a formula, those of the other rules from a recursion
-    (`rule_weights`). The programs are written out up to M = 200,000 and epsilon 30.
+    (`rule_weights`). `problem`, and with it ``backend``, is for M up to 200,000 and epsilon up to
+    30; the formula and the recursion have no such limit.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.

@@ -657,3 +657,19 @@ def test_of_equal_shifts_the_smallest_is_named() -> None:
     proof = dpopt.design(Noise(3, 1.0)).certificate
     assert proof is not None
     assert proof.tightest == "integers 1 apart"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "loss"),
+    [(0.05, 1e-5, [0, 0, 1, 5]), (0.1, 1e-5, [0, 1, 2, 5]), (0.05, 1e-3, [0, 0, 1, 5])],
+)
+def test_noise_for_a_loss_that_levels_off_may_have_no_end(
+    epsilon: float, delta: float, loss: list[int]
+) -> None:
+    design = dpopt.design(dpopt.Noise(2, epsilon, delta, loss))
+    assert design.private
+    assert design.gap <= 1e-9 * design.value
+    window = np.arange(-4000, 4001)
+    for shift in (1, 2):
+        excess = design.pmf(window) - math.exp(epsilon) * design.pmf(window + shift)
+        assert np.maximum(excess, 0.0).sum() <= delta * (1 + 1e-9)
