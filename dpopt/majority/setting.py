@@ -85,7 +85,7 @@ class Majority(Voters):
 
         maximise   sum_l c_l gamma(l)
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
-                   for every choice of a corner (p_i, p'_i) for each voter i    (the paper's equation 2)
+                   for every choice of a corner (p_i, p'_i) for each voter i (the paper's equation 2)
                    0 <= gamma <= 1   (-1 <= gamma <= 1 if ``contrary`` is True)
 
     The coefficients c_l follow from the ``objective``. In the mean E, voter i says 1 with
@@ -117,8 +117,8 @@ class Majority(Voters):
         minimise   t
         subject to (expected error under prior j) <= b_j + t f_j  for every j   "priors"
 
-    The value of a design for "worst-case" or "least-regret" is -t, so that larger is better. Solvers
-    ignore very small coefficients. So each c_l with |c_l| < 1e-9 max |c| is replaced by
+    The value of a design for "worst-case" or "least-regret" is -t, so that larger is better.
+    Solvers ignore very small coefficients. So each c_l with |c_l| < 1e-9 max |c| is replaced by
     1e-9 max |c| in the program, except where ``coefficients`` are your own.
 
     A design stores the probability of the majority's answer, (1 + gamma(l)) / 2, and of the other
@@ -146,10 +146,10 @@ class Majority(Voters):
             all p that the prior allows. "least-regret" minimises the largest regret over several
             priors, as above.
         prior: of the voters' p: uniform:LOW,HIGH (or uniform:LOW,HIGH,LOW,HIGH on a union of
-            intervals) or beta:A,B draws the p_i independently; common-uniform:... or common-beta:... draws one
-            p for all; point:P or point:P,P,... fixes them. The default is common-uniform:0,1, under
-            which voters tend to agree. Only for "worst-case" the default is uniform:0,1, which
-            allows every p in [0, 1]^K.
+            intervals) or beta:A,B draws the p_i independently; common-uniform:... or
+            common-beta:... draws one p for all; point:P or point:P,P,... fixes them. The default is
+            common-uniform:0,1, under which voters tend to agree. Only for "worst-case" the default
+            is uniform:0,1, which allows every p in [0, 1]^K.
         priors: for "least-regret", at least two, separated by ; in a text; the default is
             uniform:0,1;common-uniform:0,1;common-uniform:0.8,1.
         coefficients: (K + 1) / 2 numbers c of your own objective, which is then maximised.

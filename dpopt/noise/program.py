@@ -253,7 +253,7 @@ class Program:
         return z / (self.masses @ z)
 
     def endless(self, levels: int) -> Program:
-        """Return the program of noise without an end, for a loss that is constant beyond a distance.
+        """Return the program of noise without an end, for a loss that levels off.
 
         Such a loss leaves open how the mass beyond the grid lies, which need not be private.
         """

@@ -57,9 +57,9 @@ class RevealOrObscure(CategorySetting):
 
     for all changes of (m, c) to (m~, c~) that the replacement of one record can cause. The rule
     "exact" is the optimum of this program, in which at most five inequalities for each m imply all
-    others. The other rules are
-    those of the conference paper (ITW 2025) and of the journal paper (arXiv 2504.14696v2). A number
-    such as (68) is that of an inequality in the journal paper, and names its rows in `problem`:
+    others. The other rules are those of the conference paper (ITW 2025) and of the journal paper
+    (arXiv 2504.14696v2). A number such as (68) is that of an inequality in the journal paper, and
+    names its rows in `problem`:
 
     - "roo": the program above with the same q for all m (algorithm 1 of both papers);
     - "journal-repaired": the optimum of the journal paper's program, with all of its inequalities,
