@@ -85,7 +85,7 @@ class Majority(Voters):
 
         maximise   sum_l c_l gamma(l)
         subject to E h(L) - e^(m epsilon) E' h(L) <= e^(m epsilon) - 1 + 2 delta    "corners"
-                   for every choice of a corner (p_i, p'_i) for each voter i (the paper's equation 2)
+                   for every choice of a corner (p_i, p'_i) for each voter i (their equation 2)
                    0 <= gamma <= 1   (-1 <= gamma <= 1 if ``contrary`` is True)
 
     The coefficients c_l follow from the ``objective``. In the mean E, voter i says 1 with
