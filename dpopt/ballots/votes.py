@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,11 +113,12 @@ def _range(classes: int) -> str:
 
 def check_prior(prior: object, classes: int) -> str:
     """Return a prior of the votes, its numbers as floats: dirichlet:1/2 becomes dirichlet:0.5."""
+    text = prior if isinstance(prior, str) else ""
     try:
-        name, colon, numbers = cast(str, prior).partition(":")
+        name, colon, numbers = text.partition(":")
         floats = [digits(float(typed_rational(text))) for text in numbers.split(",") if colon]
         text = name + colon + ",".join(floats)
-    except (ArithmeticError, AttributeError, ValueError):
+    except (ArithmeticError, ValueError):
         text = ""
     if not verify.is_prior_of_votes(text, classes):
         raise ParameterError(

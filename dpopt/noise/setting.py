@@ -201,7 +201,7 @@ class Noise(Setting):
                 else:
                     return table, found.multipliers, found.solution
             if backend is None and not isinstance(self.loss, str):
-                endless = found.program.endless(len(self.loss))
+                endless = found.program.endless(np.size(self.loss))
                 if endless.grid.last * self.sensitivity <= _MOST_ENDLESS:
                     table = self.table(endless.pmf(endless.solved(time_limit), _INSIDE[1], False))
                     with suppress(NotPrivateError):

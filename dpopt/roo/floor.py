@@ -68,6 +68,10 @@ class SmoothFloor(CategorySetting):
     kind: ClassVar[str] = "smooth-floor"
     summary: ClassVar[tuple[str, ...]] = ("rate",)
 
+    records: int
+    categories: int
+    epsilon: float
+
     def __post_init__(self) -> None:
         super().__post_init__()
         least = math.log1p(1 / self.records)

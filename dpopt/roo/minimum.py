@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
-from dpopt._numbers import exact_text, whole
+from dpopt._numbers import digits, exact_text, whole
 from dpopt._types import IntVector, Vector, frozen
 from dpopt.lp import Solution
 from dpopt.privacy import Certificate, Problem
@@ -119,9 +119,8 @@ class RevealOrObscure(CategorySetting):
         # Beyond, solvers refuse coefficients of e^epsilon next to 1, and memory ends.
         if self.epsilon > 30.0 or self.largest_minimum > 200_000:
             raise ParameterError(
-                f"epsilon is {self.epsilon:g} and records / categories "
-                f"{self.records / self.categories:g}; the program is written out up to 30 and "
-                "200000. The recursion has no such limit."
+                f"epsilon is {digits(self.epsilon)} and the largest m {self.largest_minimum}; the "
+                "program is written out up to 30 and 200000. The recursion has no such limit."
             )
         problem = Problem("DS-ROO obscuring probabilities")
         problem.add_variables("q", self._costs().size, lower=0.0, upper=1.0)
