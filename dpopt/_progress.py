@@ -14,7 +14,6 @@ An exception of the callback is not caught: it ends the computation, which is ho
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
@@ -162,73 +161,48 @@ def progress_bar(file: TextIO | None = None) -> Iterator[None]:
 class _Bars:
     """One line for each task that has lasted; the display exists only while there is a task.
 
-    A timer shows it, for the next event of a long step may be far away. There is at most one timer
-    at a time, however many tasks come and go.
+    It draws itself several times a second, for the next event of a long step may be far away.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream, self.terminal, self.announced = stream, stream.isatty(), False
+        self.stream, self.announced = stream, False
         self.lines: dict[str, TaskID] = {}
         self.display: Display | None = None
-        self.timer: threading.Timer | None = None
-        self.lock = threading.RLock()
 
     def __call__(self, event: ProgressEvent) -> None:
-        with self.lock:
-            if event.seconds is not None:
-                if not self.announced:
-                    # Above the bars.
-                    self.stream.write(f"{event.message}\n")
-                    self.announced = True
-            elif not self.terminal:
-                return
-            elif event.total is not None and event.done >= event.total:
-                line = self.lines.pop(event.task, None)
-                if self.display is not None and not self.lines:
-                    # What the program prints next must not meet a live display.
-                    self.display.stop()
-                    self.display = None
-                elif self.display is not None and line is not None:
-                    self.display.remove_task(line)
-            else:
-                self._draw(event)
+        if event.seconds is not None:
+            if not self.announced:
+                # Above the bars.
+                self.stream.write(f"{event.message}\n")
+                self.announced = True
+        elif not self.stream.isatty():
+            return
+        elif event.total is None or event.done < event.total:
+            if self.display is None:
+                self.display = _display(self.stream)
+                self.display.start()
+            if event.task not in self.lines:
+                self.lines[event.task] = self.display.add_task(
+                    event.task, total=event.total, message=""
+                )
+            self.display.update(
+                self.lines[event.task],
+                completed=event.done,
+                total=event.total,
+                message=event.message,
+            )
+        elif self.display is not None and event.task in self.lines:
+            self.display.remove_task(self.lines.pop(event.task))
+            if not self.lines:
+                # What the program prints next must not meet a live display.
+                self.stop()
 
     def stop(self) -> None:
         """Take the bars off the screen."""
-        with self.lock:
-            if self.timer is not None:
-                self.timer.cancel()
-            if self.display is not None:
-                self.display.stop()
-            self.timer = self.display = None
-            self.lines.clear()
-
-    def _draw(self, event: ProgressEvent) -> None:
-        if self.display is None:
-            self.display = _display(self.stream)
-        if event.task not in self.lines:
-            self.lines[event.task] = self.display.add_task(
-                event.task, total=event.total, message=""
-            )
-        self.display.update(
-            self.lines[event.task], completed=event.done, total=event.total, message=event.message
-        )
-        self._show()
-
-    def _show(self) -> None:
-        """Show the tasks that have lasted; if there is none yet, come back for them."""
-        if self.display is not None and any(self.display.get_renderables()):
-            self.display.start()
-        elif self.display is not None and self.timer is None:
-            self.timer = threading.Timer(_SHOWN_SECONDS, self._wake)
-            self.timer.daemon = True
-            self.timer.start()
-
-    def _wake(self) -> None:
-        with self.lock:
-            if self.timer is threading.current_thread():
-                self.timer = None
-                self._show()
+        if self.display is not None:
+            self.display.stop()
+        self.display = None
+        self.lines.clear()
 
 
 def _display(stream: TextIO) -> Display:
@@ -239,8 +213,8 @@ def _display(stream: TextIO) -> Display:
     class Lasting(Progress):
         def get_renderables(self) -> Iterator[Any]:
             lasting = [task for task in self.tasks if (task.elapsed or 0.0) >= _SHOWN_SECONDS]
-            if lasting:
-                yield self.make_tasks_table(lasting)
+            # An empty line is taken away at the end like any other.
+            yield self.make_tasks_table(lasting) if lasting else ""
 
     return Lasting(
         TextColumn("{task.description}", markup=False),
