@@ -18,10 +18,7 @@ from typing import Any, NamedTuple
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
 
-VERBS = (
-    *("verify", "certify", "release", "mode", "smoothed", "profile", "sample", "ledger"),
-    *("cite", "doctor"),
-)
+VERBS = ("verify", "certify", "release", "mode", "sample", "ledger", "cite", "doctor")
 """The commands that are no kinds, in the order of the help."""
 
 KINDS: dict[str, tuple[str, str]] = {

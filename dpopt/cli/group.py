@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
@@ -25,9 +26,20 @@ from dpopt.cli.about import cite, doctor
 from dpopt.cli.certify import certify, verify
 from dpopt.cli.ledger import ledger
 from dpopt.cli.options import Flag, help_of, parameters
-from dpopt.cli.output import CLOSED, OPTIONS, Answer, OutputError, abandon, escaped, refused
+from dpopt.cli.output import (
+    CLOSED,
+    OutputError,
+    abandon,
+    check_targets,
+    draw,
+    escaped,
+    listed,
+    refused,
+    show_record,
+    table_lines,
+    told,
+)
 from dpopt.cli.release import mode, release, sample
-from dpopt.cli.smoothed import profile, smoothed
 
 if TYPE_CHECKING:
     from dpopt.shape import Design
@@ -46,7 +58,7 @@ class Kind(click.Command):
         """Return the options of the fields of the kind's class, then those of every kind."""
         if not self.params:
             about = described(self._class)
-            self.params = [*parameters(about.fields), *_OPTIONS, *OPTIONS]
+            self.params = [*parameters(about.fields), *_OPTIONS]
             self.help, self.epilog = help_of(about)
         return super().get_params(ctx)
 
@@ -57,28 +69,30 @@ class Kind(click.Command):
         return kind_of(cast(str, self.name))
 
     def _run(self, **given: Any) -> None:  # noqa: ANN401
-        answer = Answer.of(given)
         shared = {option.name: given.pop(cast(str, option.name)) for option in _OPTIONS}
         typed = {name: value for name, value in shared.items() if value is not None}
-        _designed(self._class, given, answer, **typed)
+        _designed(self._class, given, **typed)
 
 
 def _designed(
     kind: Any,  # noqa: ANN401
     given: dict[str, Any],
-    answer: Answer,
     backend: str | Literal["highs", "cvxpy", "cvxpy:CLARABEL", "cvxpy:GUROBI"] | None = None,
     time_limit: float | None = None,
     stop_at_gap: float = 0.0,
     proof: Flag = False,
     even_if_not_private: Flag = False,
+    json: Flag = False,
+    all_rows: Flag = False,
+    plot: Path | None = None,
+    style: Literal["plain", "neurips", "icml", "ieee"] = "plain",
+    save: Path | None = None,
 ) -> None:
     """Design, save, draw and print what the options ask for.
 
     Args:
         kind: class of the setting.
         given: its fields; None for one that was not typed.
-        answer: what becomes of the design.
         backend: solve the linear program with highs, cvxpy or cvxpy:SOLVER, such as cvxpy:GUROBI;
             otherwise the closed form is taken where there is one, else highs.
         time_limit: seconds for the solve.
@@ -88,10 +102,17 @@ def _designed(
             verify.
         even_if_not_private: with --save: where the result is not private, write the record of its
             audit, which releases nothing.
+        json: print the result as JSON.
+        all_rows: print all rows, not the first 40.
+        plot: draw the result to .png, .pdf or .svg.
+        style: size and fonts of the drawing.
+        save: write the result as JSON.
     """
+    from dpopt.privacy.guarantee import Guarantee, in_short
     from dpopt.shape import design
 
-    if proof and answer.save is None:
+    check_targets(plot, style, save)
+    if proof and save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
     start = time.perf_counter()
     setting = kind(**{name: value for name, value in given.items() if value is not None})
@@ -100,23 +121,36 @@ def _designed(
     # First what may be refused: without a proof that a kind could have nothing is written.
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
-        if answer.save is not None and (mechanism.private or even_if_not_private):
-            mechanism.save(answer.save, even_if_not_private=even_if_not_private, proof=proof)
-    answer.draw(mechanism.plot)
+        if save is not None and (mechanism.private or even_if_not_private):
+            mechanism.save(save, even_if_not_private=even_if_not_private, proof=proof)
+    if plot is not None:
+        draw(mechanism.plot, plot, style)
     for warning in said:
         click.echo(escaped(f"Note: {warning.message}"), err=True)
-    columns = lambda: mechanism.setting.columns(mechanism.table)  # noqa: E731
-    answer.show(mechanism.to_dict(), _facts(mechanism), columns, seconds)
+    facts = {
+        name: in_short(value) if isinstance(value, Guarantee) else told(value)
+        for name, value in _facts(mechanism).items()
+        # Some means are of tables that cannot be listed.
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
+    table = list[str]()
+    if not json:
+        try:
+            table = table_lines(mechanism.setting.columns(mechanism.table), all_rows)
+        except ParameterError as error:
+            table = [f"no table: {error}"]
+    lines = [*listed({**facts, "seconds": f"{seconds:.3f}"}), "", *table]
+    show_record(json, {**mechanism.to_dict(), "seconds": seconds}, lines)
     try:
         mechanism._require_private()
     except NotPrivateError as error:
-        unsaved = answer.save is not None and not even_if_not_private
+        unsaved = save is not None and not even_if_not_private
         hint = "Nothing was saved; --even-if-not-private saves the audit, which releases nothing."
         raise NotPrivateError(f"{error} {hint}" if unsaved else str(error)) from None
 
 
 # The options of every kind, and the words for how a bound is known.
-_OPTIONS = parameters(described(_designed).fields[3:])
+_OPTIONS = parameters(described(_designed).fields[2:])
 _KNOWN_BY = {
     "proved": "proved in exact arithmetic",
     "float": "the solver's dual bound in floating point, not proved",
@@ -195,7 +229,7 @@ def cli(context: click.Context) -> None:
 
 for _command in (
     *map(Kind, KINDS),
-    *(verify, certify, release, mode, smoothed, profile, sample, ledger, cite, doctor),
+    *(verify, certify, release, mode, sample, ledger, cite, doctor),
 ):
     cli.add_command(_command)
 

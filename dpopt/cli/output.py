@@ -1,4 +1,4 @@
-"""Answers: the options of every command that has a result, its text, and standard output.
+"""Answers: their text, their files, and standard output.
 
 What is drawn for standard output is drawn only once that can take any answer.
 """
@@ -10,16 +10,12 @@ import math
 import os
 import select
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from dpopt._errors import ParameterError
 from dpopt._figure import context
-from dpopt._kinds import described
-from dpopt.cli.options import Flag, parameters
 from dpopt.files import check_json_target, check_target, replacing
 
 if TYPE_CHECKING:
@@ -79,98 +75,34 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What becomes of a result.
-
-    Attributes:
-        json: print the result as JSON.
-        all_rows: print all rows, not the first 40.
-        plot: draw the result to .png, .pdf or .svg.
-        style: size and fonts of the drawing.
-        save: write the result as JSON.
-    """
-
-    json: Flag = False
-    all_rows: Flag = False
-    plot: Path | None = None
-    style: Literal["plain", "neurips", "icml", "ieee"] = "plain"
-    save: Path | None = None
-
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Answer:
-        """Take the options of an answer out of those of a command, and check them."""
-        named = [field.name for field in fields(cls) if given.get(field.name) is not None]
-        answer = cls(**{name: given.pop(name) for name in named})
-        plot, save = answer.plot, answer.save
-        if plot is not None and plot == save:
-            raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
-        if save is not None:
-            check_json_target(save)
-        if plot is None:
-            return answer
+def check_targets(plot: Path | None, style: str, save: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is computed for them."""
+    if plot is not None and plot == save:
+        raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
+    if save is not None:
+        check_json_target(save)
+    if plot is not None:
         check_target(plot)
         if plot.suffix.lower() not in _FIGURE_ENDINGS:
             raise ParameterError(
                 f"plot is {str(plot)!r}; its ending must be {', '.join(_FIGURE_ENDINGS)}."
             )
-        with context(answer.style):
-            return answer
-
-    def draw(self, plot: Callable[[], Axes]) -> None:
-        """Draw to the file that was asked for, if any."""
-        if self.plot is not None:
-            # A date would make two drawings of one result differ.
-            dated = {"CreationDate": None} if self.plot.suffix == ".pdf" else None
-            with context(self.style), replacing(self.plot) as temporary:
-                cast(Any, plot().get_figure(root=True)).savefig(temporary, metadata=dated)
-
-    def give(self, find: Callable[[], Any]) -> None:
-        """Save, draw and print what is found."""
-        start = time.perf_counter()
-        found = find()
-        seconds = time.perf_counter() - start
-        if self.save is not None:
-            found.save(self.save)
-        self.draw(found.plot)
-        self.show(found.to_dict(), found.facts(), found.columns, seconds)
-
-    def show(
-        self,
-        record: Mapping[str, Any],
-        facts: Mapping[str, Any],
-        columns: Callable[[], Mapping[str, Sequence[Any]]],
-        seconds: float,
-    ) -> None:
-        """Print a result: its record as JSON; or its facts, a line each, and its table.
-
-        Facts that are None or NaN are not known and left out; ``columns`` may refuse.
-        """
-        from dpopt.privacy.guarantee import Guarantee, in_short
-
-        known = {
-            name: in_short(value) if isinstance(value, Guarantee) else _told(value)
-            for name, value in facts.items()
-            # Some means are of tables that cannot be listed.
-            if value is not None and not (isinstance(value, float) and math.isnan(value))
-        }
-        table = list[str]()
-        if not self.json:
-            try:
-                table = _table(columns(), None if self.all_rows else _ROWS)
-            except ParameterError as error:
-                table = [f"no table: {error}"]
-        lines = [*listed({**known, "seconds": f"{seconds:.3f}"}), "", *table]
-        show_record(self.json, {**record, "seconds": seconds}, lines)
+        with context(style):
+            return
 
 
-# The options of every command that prints an answer.
-OPTIONS = parameters(described(Answer).fields)
+def draw(plot: Callable[[], Axes], path: Path, style: str) -> None:
+    """Draw to a file."""
+    # A date would make two drawings of one result differ.
+    dated = {"CreationDate": None} if path.suffix == ".pdf" else None
+    with context(style), replacing(path) as temporary:
+        cast(Any, plot().get_figure(root=True)).savefig(temporary, metadata=dated)
 
 
-def _table(columns: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
+def table_lines(columns: Mapping[str, Sequence[Any]], all_rows: bool) -> list[str]:
     """Return rows of a table, aligned: all, or the first ones."""
-    written = [[name, *map(_told, list(column[:most]))] for name, column in columns.items()]
+    most = None if all_rows else _ROWS
+    written = [[name, *map(told, list(column[:most]))] for name, column in columns.items()]
     widths = [min(_WIDTH, max(map(len, column))) for column in written]
     lines = [
         "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
@@ -180,7 +112,7 @@ def _table(columns: Mapping[str, Sequence[Any]], most: int | None) -> list[str]:
     return [*lines, f"... {hidden:,} more; --all-rows prints them"] if hidden > 0 else lines
 
 
-def _told(value: Any) -> str:  # noqa: ANN401
+def told(value: Any) -> str:  # noqa: ANN401
     """Return a value as the command line prints it."""
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 

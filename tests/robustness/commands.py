@@ -99,11 +99,6 @@ def baselines(folder: Path) -> dict[str, list[str]]:
         "verify": [spoiled["majority.json"]],
         "release": [spoiled["majority.json"], "--input", "1,1,0"],
         "ledger": [spoiled["study.ledger"]],
-        "smoothed": [
-            *("--records", "5", "--drawn", "3", "--epsilon", "0.5"),
-            *("--distributions", "0.4,0.7"),
-        ],
-        "profile": ["--counts", "3,2", "--drawn", "3", "--epsilon", "0.5"],
         "cite": [],
     }
 

@@ -75,7 +75,7 @@ class Fuzz:
             name: arguments
             for name, arguments in baselines(self.folder).items()
             # Minutes of honest work for a wrong number are no finding.
-            if name not in ("majority", "smoothed")
+            if name != "majority"
         }
         self.hostile = (*WORDS, *sorted(files(self.folder).values()))
 
