@@ -14,32 +14,26 @@ import time
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from dpopt import __version__
-from dpopt._errors import BudgetError, InfeasibleError, NotPrivateError, ParameterError, SolverError
-from dpopt._kinds import KINDS, VERBS, described, hyphened
-from dpopt.cli.about import cite, doctor
-from dpopt.cli.certify import certify, verify
-from dpopt.cli.ledger import ledger
-from dpopt.cli.options import Flag, help_of, parameters
-from dpopt.cli.output import (
-    CLOSED,
-    OutputError,
-    abandon,
-    check_targets,
-    draw,
-    escaped,
-    listed,
-    refused,
-    show_record,
-    table_lines,
-    told,
+from dpopt._errors import (
+    BudgetError,
+    DpoptError,
+    InfeasibleError,
+    NotPrivateError,
+    ParameterError,
+    SolverError,
 )
-from dpopt.cli.release import mode, release, sample
+from dpopt._kinds import KINDS, VERBS, described, hyphened
+from dpopt.cli import output
+from dpopt.cli.certify import certify, verify
+from dpopt.cli.options import Flag, command, help_of, parameters
+from dpopt.cli.release import ledger, mode, release, sample
 
 if TYPE_CHECKING:
     from dpopt.shape import Design
@@ -111,7 +105,7 @@ def _designed(
     from dpopt.privacy.guarantee import Guarantee, in_short
     from dpopt.shape import design
 
-    check_targets(plot, style, save)
+    output.check_targets(plot, style, save)
     if proof and save is None:
         raise ParameterError("--proof is given without --save; it lies beside the saved file.")
     start = time.perf_counter()
@@ -124,11 +118,11 @@ def _designed(
         if save is not None and (mechanism.private or even_if_not_private):
             mechanism.save(save, even_if_not_private=even_if_not_private, proof=proof)
     if plot is not None:
-        draw(mechanism.plot, plot, style)
+        output.draw(mechanism.plot, plot, style)
     for warning in said:
-        click.echo(escaped(f"Note: {warning.message}"), err=True)
+        click.echo(output.escaped(f"Note: {warning.message}"), err=True)
     facts = {
-        name: in_short(value) if isinstance(value, Guarantee) else told(value)
+        name: in_short(value) if isinstance(value, Guarantee) else output.told(value)
         for name, value in _facts(mechanism).items()
         # Some means are of tables that cannot be listed.
         if value is not None and not (isinstance(value, float) and math.isnan(value))
@@ -136,11 +130,11 @@ def _designed(
     table = list[str]()
     if not json:
         try:
-            table = table_lines(mechanism.setting.columns(mechanism.table), all_rows)
+            table = output.table_lines(mechanism.setting.columns(mechanism.table), all_rows)
         except ParameterError as error:
             table = [f"no table: {error}"]
-    lines = [*listed({**facts, "seconds": f"{seconds:.3f}"}), "", *table]
-    show_record(json, {**mechanism.to_dict(), "seconds": seconds}, lines)
+    lines = [*output.listed({**facts, "seconds": f"{seconds:.3f}"}), "", *table]
+    output.show_record(json, {**mechanism.to_dict(), "seconds": seconds}, lines)
     try:
         mechanism._require_private()
     except NotPrivateError as error:
@@ -173,6 +167,77 @@ def _facts(found: Design) -> dict[str, Any]:
         plural = "" if proof.constraints == 1 else "s"
         facts["certificate"] = f"{proof.constraints:,} constraint{plural}; {proof.arithmetic}"
     return facts
+
+
+@command()
+def cite() -> None:
+    """Print BibTeX: the papers behind the commands, this package, the solvers, related software.
+
+    Example:
+        dpopt cite
+    """
+    output.show(
+        *(files("dpopt") / "references.bib").read_text(encoding="utf-8").strip().split("\n")
+    )
+
+
+@command()
+def doctor(json: Flag = False) -> None:
+    """Print versions, and solve a known program with each backend.
+
+    Exit code 3 if a backend does not return the known optimum.
+
+    Args:
+        json: print the findings as JSON.
+
+    Example:
+        dpopt doctor
+    """
+    from dpopt.provenance import versions
+
+    installed = versions(
+        *("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")
+    )
+    backends = [_tried(name) for name in _backends()]
+    ends = {
+        entry["backend"]: f"{entry['failure'] or 'optimum 11 found'} in {entry['seconds']:.3f} s"
+        for entry in backends
+    }
+    output.show_record(
+        json, {"versions": installed, "backends": backends}, output.listed({**installed, **ends})
+    )
+    wrong = [entry["backend"] for entry in backends if not entry["correct"]]
+    if wrong:
+        raise SolverError(f"the known optimum was not found by {', '.join(wrong)}.")
+
+
+def _backends() -> list[str]:
+    import cvxpy
+
+    return ["highs", *(f"cvxpy:{name}" for name in cvxpy.installed_solvers())]
+
+
+def _tried(backend: str) -> dict[str, Any]:
+    """Solve max 3a + 2b, a + b <= 4, a + 3b <= 6, a <= 3: 11 at (3, 1)."""
+    from dpopt import Problem, solve
+
+    problem = Problem("known optimum 11")
+    problem.add_variables("x", 2, lower=0.0, upper=10.0)
+    problem.add_rows("limits", {"x": [[1.0, 1.0], [1.0, 3.0], [1.0, 0.0]]}, upper=[4.0, 6.0, 3.0])
+    problem.maximise({"x": [3.0, 2.0]})
+    start = time.perf_counter()
+    try:
+        objective = solve(problem, backend=backend).objective
+        failure = None if abs(objective - 11.0) < 1e-4 else f"FAILED: {objective} for 11"
+    except DpoptError as error:
+        objective, failure = None, f"FAILED: {error}"
+    return {
+        "backend": backend,
+        "objective": objective,
+        "correct": failure is None,
+        "failure": failure,
+        "seconds": time.perf_counter() - start,
+    }
 
 
 class _Group(click.Group):
@@ -236,8 +301,8 @@ for _command in (
 
 def loaded() -> click.Group:
     """Return the group with the options of all its commands, for those who read them there."""
-    for command in cli.commands.values():
-        command.get_params(click.Context(command))
+    for each in cli.commands.values():
+        each.get_params(click.Context(each))
     return cli
 
 
@@ -256,22 +321,22 @@ def run(arguments: Sequence[str] | None) -> tuple[int, str]:
         return 4, _sentence(str(error))
     except MemoryError:
         return 3, "out of memory; ask for a smaller instance."
-    except OutputError as error:
+    except output.OutputError as error:
         return 5, _sentence(str(error))
     except (UnicodeEncodeError, OSError) as error:
         # Every file is read and written by functions that refuse by name: this is click's help.
-        return 5, _sentence(str(refused(error)))
+        return 5, _sentence(str(output.refused(error)))
     except (click.Abort, KeyboardInterrupt):
         return 130, "interrupted."
     except SystemExit as end:
         if "_DPOPT_COMPLETE" in os.environ:
             raise
         # So click ends where the reader of its help has gone.
-        abandon()
+        output.abandon()
         return (5, "standard output took no answer: nobody reads it.") if end.code else (0, "")
     if sys.stdout is None:
         # What the verbs write says so itself; click writes its help to nowhere.
-        return 5, f"{CLOSED}."
+        return 5, f"{output.CLOSED}."
     return (code if isinstance(code, int) else 0), ""
 
 
@@ -285,7 +350,7 @@ def _hint(error: click.ClickException) -> str:
 
 def _sentence(message: str) -> str:
     """Return one sentence, whatever the library that refused had to say; arguments as options."""
-    sentence = escaped(" ".join(message.split()))
+    sentence = output.escaped(" ".join(message.split()))
     if len(sentence) > _LONGEST:
         sentence = f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
     # An argument as a sentence of the library names it: rule='ladder', or inputs= without a value.

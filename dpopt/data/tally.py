@@ -1,11 +1,13 @@
-"""Counting records over a public alphabet; errors never show a record."""
+"""Counting records over a public alphabet, also those of a file; errors never show a record."""
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,11 +16,12 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector
+from dpopt.files import check_target
 
 # Categories whose counts are held: memory fixes it.
 _MOST_LABELS = 100_000_000
 # Said of a record that is none of the labels, which it does not repeat.
-OUTSIDE = (
+_OUTSIDE = (
     "data holds a record that is none of the labels (not shown, it is private); labels must be "
     "public and list every value that a record can take, in the records' own type, and none may "
     "be missing."
@@ -132,10 +135,66 @@ def tally(data: object, labels: object) -> Tally:
         if not same:
             raise ParameterError("data is a tally over another alphabet; they must be the same.")
         return data
-    return Tally.of_counts(counts_of(_pairs(data), labels), labels)
+    return Tally.of_counts(_counts_of(_pairs(data), labels), labels)
 
 
-def counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> IntVector:
+def tally_file(path: str | Path, column: str, labels: Iterable[str]) -> Tally:
+    """Count a column of text of a CSV or Parquet file over a public alphabet, without loading it.
+
+    Needs polars: ``pip install 'dpopt[data]'``. A CSV file has a header. Its text is compared as
+    it is ("01" is not "1"). A categorical column of a Parquet file holds text. Empty fields,
+    unreadable text and missing values are records outside the alphabet; see `tally` on who may see
+    that error. No message shows a value of the file.
+
+    Args:
+        path: a file ending in .csv or .parquet.
+        column: name of the column.
+        labels: the k categories in order, all of them text.
+
+    Raises:
+        ParameterError: if polars is missing, the file cannot be read, the column is missing or
+            holds no text, or a record is outside the alphabet.
+    """
+    names = labels_of(labels)
+    if not isinstance(path, str | Path):
+        raise ParameterError(f"path is {_checks.shown(path)}; it must be the path of a file.")
+    target = Path(path)
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise ParameterError(f"path is {str(path)!r}; it must end in .csv or .parquet.")
+    check_target(target)
+    if not target.is_file():
+        raise ParameterError(f"path is {str(path)!r}; there is no such file.")
+    if set(map(type, names)) != {str}:
+        raise ParameterError("labels must hold only text to be looked for in a file.")
+    try:
+        pl: Any = importlib.import_module("polars")
+    except ImportError:
+        raise ParameterError(
+            "tally_file needs polars; install it with pip install 'dpopt[data]'."
+        ) from None
+    try:
+        text = target.suffix.lower() == ".csv"
+        scan = pl.scan_csv(target, glob=False, infer_schema=False) if text else None
+        scan = pl.scan_parquet(target, glob=False) if scan is None else scan
+        dtype = scan.collect_schema().get(column)
+        if dtype not in (pl.String, pl.Categorical, pl.Enum):
+            what = "the file has none such" if dtype is None else f"it holds {dtype}, no text"
+            raise ParameterError(f"column is {column!r}; {what}.")
+        values = pl.col(column).cast(pl.String)
+        # All values outside form one group: otherwise there could be as many groups as rows.
+        group = pl.when(values.is_in(pl.Series(names).implode())).then(values).alias("value")
+        counted = scan.group_by(group).agg(pl.len()).collect(engine="streaming").rows()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        # The message of polars may quote a record.
+        raise ParameterError(
+            f"path is {str(target)!r}; it cannot be read as a {target.suffix.lower()} file."
+        ) from None
+    if any(value is None for value, _ in counted):
+        raise ParameterError(_OUTSIDE)
+    return Tally.of_counts(_counts_of(counted, names), names)
+
+
+def _counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> IntVector:
     """Return the counts of the categories, shape (k,), from pairs of a value and its count."""
     counts = np.zeros(len(labels), dtype=np.int64)
     numbered = isinstance(labels, range)
@@ -152,7 +211,7 @@ def counts_of(pairs: Iterable[tuple[Any, int]], labels: Sequence[Hashable]) -> I
         except (TypeError, ValueError, OverflowError):  # not hashable, NaN, infinite or no category
             index = None
         if index is None:
-            raise ParameterError(OUTSIDE) from None
+            raise ParameterError(_OUTSIDE) from None
         counts[index] += count
     return counts
 
@@ -165,7 +224,7 @@ def _pairs(data: Any) -> Iterable[tuple[Any, int]]:  # noqa: ANN401
         data = data.to_list()
     elif hasattr(data, "__array__") and not _is_table(data):
         if np.ma.is_masked(data):
-            raise ParameterError(OUTSIDE)
+            raise ParameterError(_OUTSIDE)
         data = np.asarray(data)
         if data.ndim != 1:
             raise ParameterError(f"data has {data.ndim} dimensions; records have one.")
@@ -190,7 +249,7 @@ def _pairs(data: Any) -> Iterable[tuple[Any, int]]:  # noqa: ANN401
         # True == 1 in Python, so booleans are counted separately.
         distinct = Counter((_is_boolean(value), value) for value in data)
     except TypeError:  # not hashable
-        raise ParameterError(OUTSIDE) from None
+        raise ParameterError(_OUTSIDE) from None
     return ((value, count) for (_, value), count in distinct.items())
 
 

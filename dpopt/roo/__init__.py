@@ -4,8 +4,7 @@ Tasnim, Gilani, Sankar, Kosut, "Differentially Private Sampling via Reveal-or-Ob
 and its conference version (ITW 2025).
 """
 
-from dpopt.data.columns import tally_file
-from dpopt.data.tally import Tally, tally
+from dpopt.data.tally import Tally, tally, tally_file
 from dpopt.roo.rules import RULES, RooAudit, Witness, rule_weights
 from dpopt.roo.setting import CategorySetting, RooSetting
 

@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import dpopt
-from dpopt.cli import about
+from dpopt.cli import group
 from dpopt.cli.group import cli, loaded
 from tests.cli.running import Capture, run
 
@@ -45,7 +45,7 @@ def test_doctor_solves_the_known_program_with_each_backend(capfd: Capture) -> No
 def test_doctor_reports_a_backend_that_fails(
     monkeypatch: pytest.MonkeyPatch, capfd: Capture
 ) -> None:
-    monkeypatch.setattr(about, "_backends", lambda: ["highs", "cvxpy:MISSING"])
+    monkeypatch.setattr(group, "_backends", lambda: ["highs", "cvxpy:MISSING"])
     code, out, err = run(["doctor"], capfd)
     assert code == 3
     assert "FAILED: solver is 'MISSING'" in out

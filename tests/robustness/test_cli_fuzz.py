@@ -96,9 +96,6 @@ def assert_sentences(name: str, tried: list[list[str]]) -> None:
 REFUSED = [
     *("doctor --no-such", "doctor x", "doctor --json x"),
     "majority --voters 3 --epsilon 0.1 --allowance 1 --voter-delta 0.1",
-    "smoothed --records 6 --drawn 3 --lost-rate 0.5 --epsilon 1 --distributions 0.5",
-    "profile --counts 4,3 --epsilon 1",
-    "profile --counts 4,3 --drawn 3 --lost-rate 0.5 --epsilon 1",
     "population --prior 0.5,0.5 --epsilon 1",
     "kernel --loss 0:1,1:0 --epsilon 1 --prior 0.5,0.5 --objective worst-case",
 ]
@@ -120,10 +117,6 @@ EXTREMES = [
     "reveal-or-obscure --records 1000000000000000 --categories 1000000000000000 --epsilon 1",
     "reveal-or-obscure --records 1000000000 --categories 2 --epsilon 600",
     "reveal-or-obscure --records 1 --categories 2 --epsilon 5e-324",
-    "smoothed --records 1000000000 --drawn 1 --epsilon 1 --distributions 0,1",
-    "smoothed --records 50 --drawn 50 --epsilon 700 --distributions 0,1",
-    "profile --counts 1000000000000,1 --drawn 1 --epsilon 0",
-    "profile --counts 1,0 --drawn 1 --epsilon 0",
     "public-prior --public 1e-300,1 --epsilon 600",
     "public-prior --public 1 --epsilon 1",
 ]

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from dpopt import ParameterError
-from dpopt.data.columns import tally_file
-from dpopt.data.tally import tally
+from dpopt.data.tally import tally, tally_file
 
 pl: Any = pytest.importorskip("polars")
 SECRET = "6174"
@@ -136,7 +135,7 @@ def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
     expected = np.bincount(values, minlength=labels).tolist()
     script = (
         "import json, resource, sys, polars\n"
-        "from dpopt.data.columns import tally_file\n"
+        "from dpopt.data.tally import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
         f"found = tally_file(sys.argv[1], 'category', map(str, range({labels})))\n"
