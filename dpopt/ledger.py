@@ -6,7 +6,7 @@
 
 A ledger is a database of SQLite. What is asked is an entry, committed and on disk, before anything
 is drawn; what would leave the budget is refused. So no crash leaves a release that is not written
-down, though it may leave an entry whose release was never drawn. Mechanisms do not know of it. Why
+down, though it may leave an entry whose release was never drawn. Designs do not know of it. Why
 a budget holds although each release may be chosen after seeing those before, says
 `dpopt.privacy.composed`.
 
@@ -23,14 +23,14 @@ import secrets
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Context
 from numbers import Number
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,9 @@ from dpopt.data.tally import Tally
 from dpopt.files import check_target, folder_to_disk, why_unread
 from dpopt.privacy.composed import allowed, room, simple
 from dpopt.privacy.guarantee import Guarantee, in_short
+from dpopt.shape import Design
 
-__all__ = ["Entry", "Ledger", "Mechanism"]
+__all__ = ["Entry", "Ledger"]
 
 _MARK, _SCHEMA = 0x64706F70, 1
 # What a new file holds, and the questions that it answers.
@@ -71,25 +72,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release
     )
-
-
-class Mechanism(Protocol):
-    """What a ledger releases from: a design, a sampler, a kernel, or an object of your own."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What each release spends."""
-        ...
-
-    @property
-    def releases(self) -> Callable[..., int]:
-        """Returns how many releases data ask for, at least 0, all checked and none drawn."""
-        ...
-
-    @property
-    def release(self) -> Callable[..., Any]:
-        """Returns what is drawn for data."""
-        ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +170,7 @@ class Ledger:
 
     def release(
         self,
-        mechanism: Mechanism,
+        mechanism: Design,
         data: Any = None,  # noqa: ANN401
         dataset: str = "unnamed",
         *,
@@ -197,9 +179,9 @@ class Ledger:
         """Return what a mechanism releases from data, written down before it is drawn.
 
         Args:
-            mechanism: a design, a sampler, a kernel, or your own `Mechanism`.
-            data: its input, or inputs; each of them spends its guarantee.
-                They are read once: an array or list is copied before its inputs are counted.
+            mechanism: a certified design.
+            data: its input, or inputs; each of them spends its guarantee. They are read once: an
+                array or list is copied before its inputs are counted.
             dataset: see `charge`.
             fresh: see there.
 
@@ -209,29 +191,18 @@ class Ledger:
                 down. Nothing was drawn in either case.
             NotPrivateError: if the mechanism has no certificate.
         """
-        if not callable(getattr(mechanism, "releases", None)):
-            raise ParameterError(
-                f"mechanism is {shown(mechanism)}; it must be a design, a sampler or a kernel."
-            )
+        _checks.instance("mechanism", mechanism, Design)
         if isinstance(data, Iterator):
             raise ParameterError("data is an iterator, which is read once; make a list of it.")
-        # What data of your own mechanism are is not known here: they are counted again below.
-        own = not hasattr(mechanism, "setting")
-        data = data if own else _read_once(data)
-        count = _checks.integer("mechanism.releases", mechanism.releases(data), 0, _MOST_COUNT)
+        data = _read_once(data)
+        count = mechanism.releases(data)
         if count:
             self.charge(mechanism, dataset, count=count, fresh=fresh)
-        outputs = mechanism.release(data)
-        if own and mechanism.releases(data) != count:
-            raise ParameterError(
-                f"data changed while they were read: {number(count, 'release')} of them "
-                "was charged, and what was drawn is dropped; pass a copy that stays."
-            )
-        return outputs
+        return mechanism.release(data)
 
     def charge(
         self,
-        of: Guarantee | Mechanism,
+        of: Guarantee | Design,
         dataset: str = "unnamed",
         *,
         count: int = 1,
@@ -241,7 +212,7 @@ class Ledger:
         """Write releases down, before they are drawn; on disk when this returns.
 
         Args:
-            of: the mechanism, or the guarantee of one release of another program.
+            of: the design, or the guarantee of one release of another program.
             dataset: your name of the data. Spaces around it are ignored, and names are compared in
                 Unicode's composed form (NFC).
             count: number of releases.
@@ -439,18 +410,18 @@ def _cut(value: float) -> str:
 
 
 def _entry(
-    of: Guarantee | Mechanism, dataset: str, count: int, what: str | None, fresh: bool | None
+    of: Guarantee | Design, dataset: str, count: int, what: str | None, fresh: bool | None
 ) -> Entry:
     """Return what is to be written down, checked; see `Ledger.charge`."""
     count = _checks.integer("count", count, 1, _MOST_COUNT)
-    each: Any = of if isinstance(of, Guarantee) else getattr(of, "guarantee", of)
+    each, base, together = of, None, 1
+    if isinstance(of, Design):
+        of._require_private()
+        each, base, together = of.guarantee, of.setting.behind, of.setting.together
+        if what is None:
+            what = f"{of.setting.kind}, certificate {cast(Any, of.certificate).digest[:16]}"
     each = _guarantee("guarantee", each)
-    if hasattr(of, "_require_private"):
-        of._require_private()  # pyright: ignore
-    what = _described(of) if what is None and not isinstance(of, Guarantee) else what
     what, dataset = _checked_text("what", what, _LONGEST_TEXT), name_of(dataset)
-    setting = getattr(of, "setting", of)
-    base, together = getattr(setting, "behind", None), getattr(setting, "together", 1)
     if base is not None and together > 1 and fresh is not True:
         raise ParameterError(
             f"fresh is {fresh} and releases is {together}; labels that were designed together are "
@@ -520,13 +491,6 @@ def _read_once(data: Any) -> Any:  # noqa: ANN401
     # A sequence of the old protocol has no __iter__.
     readable = isinstance(data, Iterable) or hasattr(type(data), "__getitem__")
     return _read_once(list(data)) if readable else data
-
-
-def _described(mechanism: object) -> str:
-    """Return in a few words what a mechanism is: its kind and its proof."""
-    kind = getattr(getattr(mechanism, "setting", mechanism), "kind", type(mechanism).__name__)
-    proof = getattr(mechanism, "certificate", None)
-    return kind if proof is None else f"{kind}, certificate {proof.digest[:16]}"
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:

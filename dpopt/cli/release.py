@@ -19,7 +19,8 @@ from dpopt.cli.output import show_draw, show_record
 from dpopt.files import contents, why_unread
 
 if TYPE_CHECKING:
-    from dpopt.ledger import Ledger, Mechanism
+    from dpopt.ledger import Ledger
+    from dpopt.shape import Design
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class _Keeper:
     dataset: str | None = None
     fresh: bool | None = None
 
-    def charge(self, mechanism: Mechanism, count: int = 1) -> None:
+    def charge(self, mechanism: Design, count: int = 1) -> None:
         """Write all releases of the command down, before the first of them is drawn."""
         if self.ledger is not None:
             _opened(self.ledger).charge(mechanism, self._name, count=count, fresh=self.fresh)
