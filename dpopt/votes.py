@@ -214,15 +214,17 @@ class VoteBatch:
         labels: 0..C-1 for each query, shape (queries,), read-only.
         design: the certified mechanism that they were drawn with.
         spending: how queries compose.
+        composition: name of the one with the smallest epsilon within the budget.
+        total: what all queries so far spend together, by it.
         answered: number of queries answered before this batch, over the same data.
-        budget: what all of them were allowed to spend; None if there was no limit.
     """
 
     labels: IntVector
     design: Design
     spending: Spending
+    composition: str
+    total: Guarantee
     answered: int = 0
-    budget: Guarantee | None = None
 
     def __repr__(self) -> str:
         return brief(self, labels=self.labels, total=self.total, composition=self.composition)
@@ -231,16 +233,6 @@ class VoteBatch:
     def queries(self) -> int:
         """Number of queries in this batch."""
         return self.labels.size
-
-    @property
-    def composition(self) -> str:
-        """Name of the composition that `total` is: the smallest epsilon within the budget."""
-        return self.spending.total(self.answered + self.queries, self.budget)[0]
-
-    @property
-    def total(self) -> Guarantee:
-        """What all queries so far spend together."""
-        return self.spending.total(self.answered + self.queries, self.budget)[1]
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """Return the number of each query and its label as one tidy table."""
@@ -294,14 +286,7 @@ def vote(
         >>> batch.queries, batch.total, batch.composition
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
-    asked_of: Any = mechanism
-    design_ = asked_of if isinstance(mechanism, Design) else None
-    setting = asked_of if design_ is None else design_.setting
-    if not isinstance(setting, VoteSetting):
-        raise ParameterError(
-            f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
-            "design or a setting."
-        )
+    setting: Any = mechanism.setting if isinstance(mechanism, Design) else mechanism
     before = _checks.integer("answered", answered, 0)
     if budget is not None:
         _checks.instance("budget", budget, Guarantee)
@@ -310,13 +295,12 @@ def vote(
         raise ParameterError("counts are those of plain ballots; private voters' votes are needed.")
     if (votes is None) == (counts is None):
         raise ParameterError("votes and counts: give exactly one of them.")
-    if design_ is None:
-        design_ = design(asked_of)
+    found = mechanism if isinstance(mechanism, Design) else design(setting)
     data: Any = votes if counts is None else Counts(counts)
-    queries = design_._outputs(data)
+    queries = found._outputs(data)
     if not queries:
         raise ParameterError("votes has no rows; it must hold at least one query.")
-    spending.total(before + queries, budget)
-    labels = np.array(design_.release(data), dtype=np.int64).reshape(-1)
+    composition, total = spending.total(before + queries, budget)
+    labels = np.array(found.release(data), dtype=np.int64).reshape(-1)
     labels.setflags(write=False)
-    return VoteBatch(labels, design_, spending, before, budget)
+    return VoteBatch(labels, found, spending, composition, total, before)
