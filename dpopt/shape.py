@@ -34,9 +34,8 @@ import numpy.typing as npt
 
 from dpopt import _checks, _kinds, verify
 from dpopt._errors import MALFORMED, NotPrivateError, ParameterError, SolverError
-from dpopt._figure import new_axes
+from dpopt._figure import new_axes, result_page
 from dpopt._numbers import shown
-from dpopt._page import result_page
 from dpopt._types import IntVector, Json, Vector, brief
 from dpopt.files import check_json_target
 from dpopt.lp import Backend, Solution, Status, solve

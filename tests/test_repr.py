@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dpopt
 from dpopt import ParameterError
-from dpopt._page import result_page
+from dpopt._figure import result_page
 
 
 def test_only_what_is_proved_is_called_a_guarantee() -> None:

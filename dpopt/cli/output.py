@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from dpopt._errors import ParameterError
-from dpopt._figure import context
 from dpopt.files import check_json_target, check_target, replacing
 
 if TYPE_CHECKING:
@@ -77,6 +76,8 @@ def _finite(value: object) -> object:
 
 def check_targets(plot: Path | None, style: str, save: Path | None) -> None:
     """Refuse files that cannot be written, before anything is computed for them."""
+    from dpopt._figure import context
+
     if plot is not None and plot == save:
         raise ParameterError(f"plot and save are both {str(plot)!r}; they must differ.")
     if save is not None:
@@ -93,6 +94,8 @@ def check_targets(plot: Path | None, style: str, save: Path | None) -> None:
 
 def draw(plot: Callable[[], Axes], path: Path, style: str) -> None:
     """Draw to a file."""
+    from dpopt._figure import context
+
     # A date would make two drawings of one result differ.
     dated = {"CreationDate": None} if path.suffix == ".pdf" else None
     with context(style), replacing(path) as temporary:

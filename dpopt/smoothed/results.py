@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 
-from dpopt._figure import new_axes
-from dpopt._page import result_page
+from dpopt._figure import new_axes, result_page
 from dpopt._types import Json, T, brief, frozen
 from dpopt.files import write_json
 
