@@ -102,7 +102,6 @@ def _designed(
         style: size and fonts of the drawing.
         save: write the result as JSON.
     """
-    from dpopt.privacy.guarantee import Guarantee, in_short
     from dpopt.shape import design
 
     output.check_targets(plot, style, save)
@@ -121,19 +120,13 @@ def _designed(
         output.draw(mechanism.plot, plot, style)
     for warning in said:
         click.echo(output.escaped(f"Note: {warning.message}"), err=True)
-    facts = {
-        name: in_short(value) if isinstance(value, Guarantee) else output.told(value)
-        for name, value in _facts(mechanism).items()
-        # Some means are of tables that cannot be listed.
-        if value is not None and not (isinstance(value, float) and math.isnan(value))
-    }
     table = list[str]()
     if not json:
         try:
             table = output.table_lines(mechanism.setting.columns(mechanism.table), all_rows)
         except ParameterError as error:
             table = [f"no table: {error}"]
-    lines = [*output.listed({**facts, "seconds": f"{seconds:.3f}"}), "", *table]
+    lines = [*output.listed({**_facts(mechanism), "seconds": f"{seconds:.3f}"}), "", *table]
     output.show_record(json, {**mechanism.to_dict(), "seconds": seconds}, lines)
     try:
         mechanism._require_private()
@@ -152,14 +145,18 @@ _KNOWN_BY = {
 }
 
 
-def _facts(found: Design) -> dict[str, Any]:
+def _facts(found: Design) -> dict[str, str]:
     """Return what is printed of a design above its table."""
-    facts, proof = dict[str, Any](), found.certificate
-    for name, number in found.summary().items():
-        facts[name] = number
-        if name == "value" and not math.isnan(number):
-            better = "larger" if found.setting.maximises else "smaller"
-            facts["value_is"] = f"better if {better}"
+    from dpopt.privacy.guarantee import Guarantee, in_short
+
+    facts, proof = dict[str, str](), found.certificate
+    for name, value in found.summary().items():
+        # Some means are of tables that cannot be listed.
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        facts[name] = in_short(value) if isinstance(value, Guarantee) else output.told(value)
+        if name == "value":
+            facts["value_is"] = f"better if {'larger' if found.setting.maximises else 'smaller'}"
     if found.bound is not None:
         facts["bound_is"] = _KNOWN_BY[found.bound.how]
     facts["certificate"] = "none"

@@ -61,17 +61,9 @@ def listed(facts: Mapping[str, object]) -> list[str]:
 
 
 def to_json(record: Mapping[str, object]) -> str:
-    """Return a record as JSON, which has no infinity and no NaN: they become null."""
+    """Return a record as JSON, which has no infinity and no NaN; nor has the record."""
     # DEL is the one character that is not printable and that JSON in ASCII does not escape.
-    return json.dumps(_finite(record), allow_nan=False).replace("\x7f", r"\u007f")
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return json.dumps(record, allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def check_targets(plot: Path | None, style: str, save: Path | None) -> None:

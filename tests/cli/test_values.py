@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 import dpopt
 from dpopt._figure import STYLES
 from dpopt.cli.group import loaded
-from dpopt.cli.output import to_json
 from dpopt.plurality.setting import Rule
 from dpopt.privacy import graph
 from dpopt.privacy.saved import seal
@@ -73,12 +71,6 @@ def test_solver_failure_exits_3(capfd: Capture) -> None:
     assert (code, out) == (3, "")
     assert "time_limit" in err
     assert err.count("\n") == 1
-
-
-def test_an_infinity_is_null_in_json() -> None:
-    record = {"delta": [0.0, (math.nan,)], "log10_delta": {"first": -math.inf}}
-    told = {"delta": [0.0, [None]], "log10_delta": {"first": None}}
-    assert json.loads(to_json(record)) == told
 
 
 BROKEN = [("conference", 20, 3, 0.1, 1.00668167682), ("journal", 3, 2, 0.5, 1.10772159688)]
