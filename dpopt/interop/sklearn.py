@@ -190,8 +190,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
         """Find the mechanism, how its labels compose, the budget, and what counts the queries."""
         budget = self.budget_epsilon
         self._budget = None if budget is None else Guarantee(budget, self.budget_delta)
-        designed = self._plain if self.teachers == "plain" else self._private
-        self.design_ = designed(len(self.estimators_), self.classes_.size)
+        self.design_ = self._designed(len(self.estimators_), self.classes_.size)
         setting, reach = self.design_.setting, self.voters_per_record
         self.spending_ = of = Spending(setting, self.trained_once, voters_per_record=reach)
         # Estimators trained once share what they spend with no others.
@@ -206,18 +205,16 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             )
         self._asked = queries if queries is not None and queries.way == way else _Asked(way)
 
-    def _plain(self, voters: int, classes: int) -> Design:
-        """Return the vote of plain teachers."""
-        for name, absent in (("allowance", None), ("trained_once", None), ("voter_delta", 0)):
-            if getattr(self, name) != absent:
-                raise ParameterError(
-                    f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
-                    "teachers, and teachers is 'plain'."
-                )
-        return mode_design(voters, classes, self.epsilon, rule=cast(Any, self.rule))
-
-    def _private(self, voters: int, classes: int) -> Design:
+    def _designed(self, voters: int, classes: int) -> Design:
         delta, rule = self.voter_delta, cast(Any, self.rule)
+        if self.teachers == "plain":
+            for name, absent in (("allowance", None), ("trained_once", None), ("voter_delta", 0)):
+                if getattr(self, name) != absent:
+                    raise ParameterError(
+                        f"{name} is {_checks.shown(getattr(self, name))}; it belongs to private "
+                        "teachers, and teachers is 'plain'."
+                    )
+            return mode_design(voters, classes, self.epsilon, rule=rule)
         m = _checks.real("allowance", self.allowance, 0.0, open_lower=True)
         budget = self.epsilon, m, delta, max(m, 1.0) * delta
         if rule == "best" and classes == 2 and voters % 2:
