@@ -6,6 +6,7 @@ Needs scikit-learn: ``pip install 'dpopt[interop]'``.
 from __future__ import annotations
 
 import copy
+import numbers
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,6 @@ from dpopt.votes import Design, Spending, vote
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
     from sklearn.dummy import DummyClassifier
-    from sklearn.ensemble._base import _set_random_states
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils import _safe_indexing, check_random_state, get_tags
     from sklearn.utils.multiclass import check_classification_targets
@@ -50,8 +50,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
     - "plain": the estimators are not private; each was trained on a part of the data of its own,
       and one prediction may spend epsilon (`dpopt.plurality`). With one ``estimator``, `fit` trains
       K clones so that it holds. Rows are dealt out at random by their index alone; each clone has a
-      copy of its rows and of what is predicted for, and a ``random_state`` of its own, also where
-      ``estimator`` has one. State that clones share otherwise, such as a cache, is outside of it.
+      copy of its rows and of what is predicted for, and a seed of its own wherever ``random_state``
+      is no integer. State that clones share otherwise, such as a cache, is outside of it.
 
     How predictions compose says `dpopt.votes.Spending`. The guarantee is about the data that the
     estimators were trained on; what is predicted for, X, and ``classes_`` are public. `predict`
@@ -170,9 +170,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):
             chance = check_random_state(self.random_state)
         # All before any is trained: what a clone copies may depend on no data.
         seeds = chance.randint(0, 1 << 32, size=count, dtype=np.uint64).tolist()
-        self.estimators_ = tuple(clone(base) for _ in seeds)
-        for each, seed in zip(self.estimators_, seeds, strict=True):
-            _set_random_states(each, seed)
+        self.estimators_ = tuple(_seeded(clone(base), seed) for seed in seeds)
         self._certify()
         parts = np.array_split(chance.permutation(labels.size), count)
         rows, voters = X if hasattr(X, "columns") else rows, []
@@ -318,6 +316,19 @@ def _listed(classes: Any) -> npt.NDArray[Any]:  # noqa: ANN401
             "('in-y' takes those of the y that an estimator is trained on)."
         )
     return distinct
+
+
+def _seeded(estimator: Any, seed: int) -> Any:  # noqa: ANN401
+    """Return an estimator whose random states follow from a seed; integers stay as they are.
+
+    A random state that clones share, such as numpy's global one, is where a clone that draws
+    another number of times would change all later ones.
+    """
+    chance = np.random.RandomState(seed)
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if name.split("__")[-1] == "random_state" and not isinstance(value, numbers.Integral):
+            estimator.set_params(**{name: int(chance.randint(1 << 31))})
+    return estimator
 
 
 @contextmanager
