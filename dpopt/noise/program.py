@@ -294,18 +294,18 @@ class Program:
             prices = -duals["delta"]
         return Point(solution["p"], of_rows, prices, float(duals["sum"][0]))
 
-    def pmf(self, point: Point, inside: float, ended: bool) -> Vector:
+    def pmf(self, point: Vector, inside: float, ended: bool) -> Vector:
         """Return p(0), ..., p(N) of a point, a share of it `inside`, and the ratio beyond.
 
         The ratio is 0 where the noise is ended at N, or has so little beyond that no shift would
         miss it.
         """
         grid, period = self.grid, self.grid.sensitivity
-        z = (1 - inside) * np.maximum(point.z, 0.0) + inside * self.inside
+        z = (1 - inside) * np.maximum(point, 0.0) + inside * self.inside
         tail = 0.0
         if not grid.endless:
             # What no shift would miss is the solver's rounding, and where it begins, noise ends.
-            tail, found = z[-1] * self.edge, np.maximum(point.z, 0.0)
+            tail, found = z[-1] * self.edge, np.maximum(point, 0.0)
             outer = np.cumsum((found[grid.variable] * grid.scale)[::-1])[::-1]
             ends = outer + found[-1] * self.edge <= _MISSED * self.delta / math.exp(grid.epsilon)
             z[grid.variable[ends & (np.arange(grid.last + 1) > grid.repeated)]] = 0.0

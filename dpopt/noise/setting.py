@@ -168,18 +168,22 @@ class Noise(Setting):
 
     def problem(self) -> Problem:
         """Return the finite program of `dpopt.noise.program`, all rows written out."""
-        if self.releases > 1:
-            raise ParameterError(
-                f"releases is {self.releases}; for several it is no linear program. Leave out "
-                "backend."
-            )
-        program = Program(self._grid(0), self.delta, self.losses_of)
+        program = self._program()
         if (size := program.count) > WRITTEN:
             raise ParameterError(
                 f"sensitivity is {self.sensitivity}; the program has {size:,} rows, and is "
                 f"written out up to {WRITTEN:,}. Leave out backend."
             )
         return program.problem()
+
+    def _program(self) -> Program:
+        """Return the program of one release on the first grid."""
+        if self.releases > 1:
+            raise ParameterError(
+                f"releases is {self.releases}; for several it is no linear program. Leave out "
+                "backend."
+            )
+        return Program(self._grid(0), self.delta, self.losses_of)
 
     def _grid(self, doublings: int) -> Grid:
         return Grid.of(self.sensitivity, self.epsilon, self.delta, doublings)
@@ -192,21 +196,31 @@ class Noise(Setting):
         for share in _SPARE:
             spare = max(share * self.delta, min(_LEAST_SPARE, self.delta / 10))
             found = optimum(self._grid, self.delta, spare, self.losses_of, backend, time_limit)
-            for inside, ended in product(_INSIDE, (True, False)):
-                table = self.table(found.program.pmf(found.point, inside, ended))
-                try:
-                    self.judge(table)
-                except NotPrivateError as error:
-                    refused = error
-                else:
-                    return table, found.multipliers, found.solution
+            try:
+                table = self._private(found.program, found.point.z)
+            except NotPrivateError as error:
+                refused = error
+            else:
+                return table, found.multipliers, found.solution
             if backend is None and not isinstance(self.loss, str):
                 endless = found.program.endless(np.size(self.loss))
                 if endless.grid.last * self.sensitivity <= _MOST_ENDLESS:
-                    table = self.table(endless.pmf(endless.solved(time_limit), _INSIDE[1], False))
                     with suppress(NotPrivateError):
-                        self.judge(table)
+                        table = self._private(endless, endless.solved(time_limit).z)
                         return table, found.multipliers, found.solution
+        raise cast(NotPrivateError, refused)
+
+    def _private(self, program: Program, z: Vector) -> NoiseTable:
+        """Return a point of a program as private noise, mixed with a point inside all rows."""
+        refused: NotPrivateError | None = None
+        for inside, ended in product(_INSIDE, (True, False)):
+            table = self._weighted(program.pmf(z, inside, ended))
+            try:
+                self.judge(table)
+            except NotPrivateError as error:
+                refused = error
+            else:
+                return table
         raise cast(NotPrivateError, refused)
 
     def searched(
@@ -244,16 +258,30 @@ class Noise(Setting):
     def _candidates(self) -> dict[str, NoiseTable]:
         """Noise for several releases, by name."""
         pmfs = candidates(self.releases, self.epsilon, self.delta, self.losses_of)
-        return {name: self.table(np.append(pmf, 0.0)) for name, pmf in pmfs.items()}
+        return {name: self._weighted(np.append(pmf, 0.0)) for name, pmf in pmfs.items()}
 
     @property
     def _ratio(self) -> Fraction:
         """The ratio of periods, just above e^-epsilon."""
         return Fraction(math.ceil(Fraction(1 << 62) / exp_lower(self.epsilon)), 1 << 62)
 
+    def point(self, solution: Solution) -> Vector:
+        """Return the variables "p" of `problem`."""
+        return solution["p"]
+
     def table(self, point: Vector) -> NoiseTable:
+        """Return the variables "p" of `problem` as private noise."""
+        program = self._program()
+        if point.shape != program.masses.shape:
+            raise ParameterError(
+                f"point has shape {point.shape}; it must be {program.masses.shape}, the variables "
+                "p of the program."
+            )
+        return self._private(program, point)
+
+    def _weighted(self, probabilities: Vector) -> NoiseTable:
         """Return p(0), ..., p(N) and the ratio beyond as integers."""
-        pmf, ratio, bits = point[:-1], float(point[-1]), 62
+        pmf, ratio, bits = probabilities[:-1], float(probabilities[-1]), 62
         if self.delta == 0:
             pmf = pmf[: self._grid(0).head + 1]
         else:

@@ -269,6 +269,18 @@ def test_other_solvers(backend: str) -> None:
         dpopt.design(Noise(300, 1.0), backend=backend)
 
 
+def test_a_point_of_the_program() -> None:
+    for setting in (Noise.example(), Noise(2, 1.0), Noise(1, 1.0, 1e-3)):
+        point = setting.point(dpopt.solve(setting.problem()))
+        design = dpopt.certify(point, setting=setting)
+        assert design.private
+        assert design.value == pytest.approx(dpopt.design(setting).value, rel=1e-6)
+        with pytest.raises(ParameterError, match="the variables p of the program"):
+            dpopt.certify(point[1:], setting=setting)
+    with pytest.raises(ParameterError, match="releases is 3; for several it is no linear program"):
+        dpopt.certify(point, setting=Noise(1, 1.0, 1e-6, releases=3))
+
+
 def test_limits_of_time() -> None:
     with pytest.raises(dpopt.SolverError, match="time for additive noise is used up"):
         dpopt.design(Noise(3, 1.0, 1e-3), time_limit=0.0)
