@@ -17,9 +17,8 @@ from dpopt._types import IntVector, Json, Vector, brief, frozen
 from dpopt.privacy.exact import fingerprint
 from dpopt.privacy.release import Pmfs, Source
 
-# Periods are drawn in digits of so many values, each from a table of its own, until a further
-# digit would be 0 with probability above this.
-_DIGIT, _RARELY = 64, 0.3
+# Periods beyond the first table are drawn in parts of at most so many.
+_PERIODS = 256
 # Periods are written out in the first table until so large a share of all that repeat the last one
 # is left, and at most so many.
 _LEFT, _MOST_WRITTEN = Fraction(1, 1000), 16
@@ -109,16 +108,11 @@ class NoiseTable:
 
     def _periods(self, count: int, source: Source) -> IntVector:
         """Return geometric numbers of periods: Pr[J >= j] = ratio^j."""
-        periods, unit = np.zeros(count, dtype=np.int64), 1
-        for digit in self._digits:
-            periods += unit * digit.draw(np.zeros(count, dtype=np.int64), source)
-            unit *= _DIGIT
-        # What the digits leave: more of the last unit, one by one.
-        waiting = np.arange(count)
+        periods, waiting = np.zeros(count, dtype=np.int64), np.arange(count)
         while waiting.size:
-            more = self._again.draw(np.zeros(waiting.size, dtype=np.int64), source)
-            waiting = waiting[more == 1]
-            periods[waiting] += unit
+            more = self._more.draw(np.zeros(waiting.size, dtype=np.int64), source)
+            periods[waiting] += more
+            waiting = waiting[more == _PERIODS]
         return periods
 
     @cached_property
@@ -140,20 +134,11 @@ class NoiseTable:
         return Pmfs([[w * (2 if x else 1) * scale(x) for x, w in enumerate(weights)]])
 
     @cached_property
-    def _again(self) -> Pmfs:
-        """Whether there is one more of the unit beyond all digits."""
-        above, below = (self.ratio**_DIGIT ** len(self._digits)).as_integer_ratio()
-        return Pmfs([[below - above, above]])
-
-    @cached_property
-    def _digits(self) -> list[Pmfs]:
-        """Tables of the digits of J in base 64: digit i is j in proportion to ratio^(j 64^i)."""
-        tables, ratio = list[Pmfs](), self.ratio
-        while float(ratio) > _RARELY:
-            above, below = ratio.as_integer_ratio()
-            tables.append(Pmfs([[above**j * below ** (_DIGIT - 1 - j) for j in range(_DIGIT)]]))
-            ratio = ratio**_DIGIT
-        return tables
+    def _more(self) -> Pmfs:
+        """Geometric numbers of periods, of which the last stands for as many or more."""
+        above, below = self.ratio.as_integer_ratio()
+        ended = [(below - above) * above**j * below ** (_PERIODS - 1 - j) for j in range(_PERIODS)]
+        return Pmfs([[*ended, above**_PERIODS]])
 
     def plain(self) -> Json:
         """Return the numbers as text for a file."""

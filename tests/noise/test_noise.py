@@ -450,7 +450,7 @@ def test_draws(setting: Noise) -> None:
 
 
 def test_tails_of_draws() -> None:
-    """Periods beyond the table, drawn digit by digit: mean, and Pr[|Z| >= m] far out."""
+    """Periods beyond the table, drawn in parts: mean, and Pr[|Z| >= m] far out."""
     design = dpopt.design(Noise(2, 0.02))
     draws = np.abs(design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6)))
     assert draws.mean() == pytest.approx(design.mean_absolute, rel=0.02)
