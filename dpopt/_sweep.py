@@ -26,8 +26,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import shown
 from dpopt._progress import advance
-from dpopt.files import check_target, why_unread
-from dpopt.provenance import versions
+from dpopt.files import check_target, versions, why_unread
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and the versions that made them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import csv
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -289,3 +292,24 @@ def number(word: str) -> int | float:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def versions(*further: str) -> dict[str, str]:
+    """Return the versions of Python, dpopt and the libraries that its numbers rest on.
+
+    Args:
+        further: names of other packages whose versions are asked for.
+    """
+    installed = {
+        package: _version(package)
+        for package in (*("dpopt", "numpy", "scipy", "highspy", "cvxpy", "python-flint"), *further)
+    }
+    return {"python": platform.python_version(), **installed}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -37,7 +37,7 @@ from dpopt._errors import MALFORMED, NotPrivateError, ParameterError, SolverErro
 from dpopt._figure import new_axes, result_page
 from dpopt._numbers import shown
 from dpopt._types import IntVector, Json, Vector, brief
-from dpopt.files import check_json_target
+from dpopt.files import check_json_target, versions
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
 from dpopt.privacy.exact import Certificate
@@ -45,7 +45,6 @@ from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.privacy.release import Source, below, seeded, system
 from dpopt.privacy.saved import AUDIT, STATED, plain, read_sealed, seal
 from dpopt.proofs import SMALL, Bound, Optimality, laid_beside, optimality
-from dpopt.provenance import versions
 from dpopt.table import (
     Losses,
     Table,

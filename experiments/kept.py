@@ -21,8 +21,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from dpopt.files import replacing, write_json
-from dpopt.provenance import versions
+from dpopt.files import replacing, versions, write_json
 from experiments import style as styles
 from experiments.entry import make_folder
 from experiments.parameters import changed, plain, text_of

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpopt.provenance import versions
+from dpopt.files import versions
 from experiments.parameters import plain
 from experiments.registry import REGISTERED, Experiment
 

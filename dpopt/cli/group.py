@@ -190,7 +190,7 @@ def doctor(json: Flag = False) -> None:
     Example:
         dpopt doctor
     """
-    from dpopt.provenance import versions
+    from dpopt.files import versions
 
     installed = versions(
         *("pandas", "polars", "scikit-learn", "opendp", "dp-accounting", "joblib", "torch")

@@ -20,8 +20,7 @@ import numpy as np
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text, shown
 from dpopt._types import Json
-from dpopt.files import contents, parse_json, why_unread, write_json
-from dpopt.provenance import versions
+from dpopt.files import contents, parse_json, versions, why_unread, write_json
 
 SCHEMA = 3
 """Version of the format, the first one published; all kinds share one body, see `dpopt.shape`."""

@@ -27,10 +27,9 @@ from dpopt import verify
 from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text, shown
 from dpopt._types import Json, brief
-from dpopt.files import write_json
+from dpopt.files import versions, write_json
 from dpopt.lp.basis import BASIC
 from dpopt.proofs.dual import Written
-from dpopt.provenance import versions
 
 if TYPE_CHECKING:
     from dpopt.shape import Setting

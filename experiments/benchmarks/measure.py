@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpopt.provenance import versions
+from dpopt.files import versions
 from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
 from experiments.benchmarks.spec import Answer, Benchmark, Contender
 from experiments.registry import Cell, track

@@ -22,7 +22,7 @@ from torch.utils.data import (  # pyright: ignore[reportMissingImports]
     TensorDataset,
 )
 
-from dpopt.provenance import versions
+from dpopt.files import versions
 from experiments.data.mnist import SIDE, Digits
 from experiments.majority.pate.rates import (
     HELD_OUT,
