@@ -37,9 +37,8 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import Matrix, Vector, brief
-from dpopt.privacy.composed import optimal_composition
 from dpopt.privacy.cost import DominatingPair
-from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.guarantee import Guarantee, optimal_composition
 
 if TYPE_CHECKING:
     from dpopt.shape import Design

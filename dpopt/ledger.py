@@ -8,7 +8,7 @@ A ledger is a database of SQLite. What is asked is an entry, committed and on di
 is drawn; what would leave the budget is refused. So no crash leaves a release that is not written
 down, though it may leave an entry whose release was never drawn. Designs do not know of it. Why
 a budget holds although each release may be chosen after seeing those before, says
-`dpopt.privacy.composed`.
+`dpopt.privacy.guarantee`.
 
 *Labels of private voters* compose where every vote was drawn afresh. Those of K voters that were
 trained once spend together what the voters do: K folds of what each has. Where it is not known
@@ -40,8 +40,7 @@ from dpopt._numbers import shown
 from dpopt._types import brief
 from dpopt.data.tally import Tally
 from dpopt.files import check_target, folder_to_disk, why_unread
-from dpopt.privacy.composed import allowed, room, simple
-from dpopt.privacy.guarantee import Guarantee, in_short
+from dpopt.privacy.guarantee import Guarantee, allowed, in_short, room, simple
 from dpopt.shape import Design
 
 __all__ = ["Entry", "Ledger"]

@@ -22,7 +22,7 @@ from dpopt.multiclass.setting import Multiclass
 from dpopt.plurality import Counts
 from dpopt.plurality.setting import Plurality
 from dpopt.privacy import Guarantee, general_composition, simple_composition
-from dpopt.privacy.composed import optimal_composition
+from dpopt.privacy.guarantee import optimal_composition
 from dpopt.shape import Design, design
 
 VoteSetting = Majority | Multiclass | Plurality
@@ -136,7 +136,7 @@ class Spending:
 
         "simple" and "general" compose the queries; of private voters "voters-simple" and
         "voters-general" the voters; of plain ones "optimal" the queries, if they are fewer than
-        `composed.MOST_FOLDS`, where it saves a hundredth of the epsilon; its delta is the slack.
+        `guarantee.MOST_FOLDS`, where it saves a hundredth of the epsilon; its delta is the slack.
         One whose delta reaches 1 promises nothing and is left out.
         """
         count = _checks.integer("queries", queries, 1)

@@ -1,17 +1,54 @@
-"""Guarantees of (epsilon, delta)-differential privacy, and their composition."""
+"""Guarantees of (epsilon, delta)-differential privacy, and their composition.
+
+Compositions are rounded up and use the guarantees alone. A *part* is a guarantee (epsilon_j,
+delta_j) with the number n_j of mechanisms that have it. Each mechanism's randomness is independent
+of the others', given data and earlier outputs; the choice of the next mechanism and of its data may
+depend on earlier outputs.
+
+*A budget as a filter*, `allowed`: the guarantee of the next release, and whether there is one, may
+depend on all outputs so far. A slack s of a budget (E, D) is reserved: s = D / 2, or s = 0 if the
+first entry alone has a delta above D / 2 (it is chosen before any output). Releases are allowed as
+long as
+
+    sum delta_j <= D - s   and   ( sum epsilon_j <= E   or   rho + 2 sqrt(rho log(1/s)) <= E ),
+
+with rho = sum epsilon_j^2 / 2. Then all of them together are (E, D)-DP. Proof: an (epsilon_j,
+delta_j) mechanism is epsilon_j-DP except on an event of conditional probability delta_j, and these
+events have total probability at most D - s. Outside them, the privacy loss L is at most
+sum epsilon_j. And exp(lambda L - lambda (lambda + 1) rho) is a supermartingale for every
+lambda > 0, since epsilon-DP implies (epsilon^2 / 2)-zCDP: by Ville's inequality, the probability
+that L ever exceeds E while the second bound holds is at most s. The "or" costs nothing, since the
+first bound holds on every path. With the slack defined instead as D minus the deltas of a path,
+this would be false: `tests/ledger/test_filters.py` has the adversary.
+
+References:
+    Rogers, Roth, Ullman, Vadhan (2016); Whitehouse, Ramdas, Rogers, Wu (2023), theorem 1, whose
+    bound the second one is; Bun, Steinke (2016), proposition 1.4, for zCDP of pure mechanisms.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpopt import _checks, verify
-from dpopt._numbers import float_up
-from dpopt.privacy.exponential import exp_upper, log_upper, sqrt_upper
+from dpopt._errors import ParameterError
+from dpopt._numbers import float_down, float_up
+from dpopt.privacy.exponential import exp_lower, exp_upper, least_float, log_upper, sqrt_upper
 
 # Fractional bits of powers. Deltas go down to 2^-1074; each of up to 107 products loses less than
 # 2^54 units.
 _POWER_BITS = 1220
+
+MOST_FOLDS = 20_000
+"""Number of mechanisms at which `optimal_composition` returns None; time fixes it."""
+
+# Fractional bits of the probabilities in `optimal_composition`.
+_BITS = 512
+# Unit of a slack, and the smallest that is used: below every float.
+_SMALLEST = Fraction(1, 1 << 1200)
 
 
 @dataclass(frozen=True)
@@ -111,3 +148,150 @@ def power_below(base: Fraction, exponent: int) -> Fraction:
         square = square * square >> _POWER_BITS
         exponent >>= 1
     return Fraction(power, scale)
+
+
+Parts = Sequence[tuple[Guarantee, int]]
+"""Guarantees, each with the number of mechanisms that have it."""
+
+
+def simple(parts: Parts) -> Guarantee | None:
+    """Return (sum n_j epsilon_j, sum n_j delta_j), rounded up; None if that is no guarantee.
+
+    It is none where delta reaches 1 or epsilon is infinite.
+
+    References:
+        Theorem 2.2 of the DaRRM paper.
+    """
+    epsilon, delta = float_up(_epsilons(parts, 1)), float_up(_deltas(parts))
+    return Guarantee(epsilon, delta) if delta < 1 and math.isfinite(epsilon) else None
+
+
+def allowed(parts: Parts, budget: Guarantee) -> bool:
+    """Return whether a budget allows these releases, by the filter in the docstring of the module.
+
+    The first part is the first entry.
+    """
+    most = Fraction(budget.delta)
+    slack = Fraction(0) if 2 * _deltas(parts[:1]) > most else most / 2
+    if _deltas(parts) > most - slack:
+        return False
+    if _epsilons(parts, 1) <= Fraction(budget.epsilon):
+        return True
+    return slack > _SMALLEST and concentrated_bound(_epsilons(parts, 2), slack) <= budget.epsilon
+
+
+def concentrated_bound(squares: Fraction, slack: Fraction) -> float:
+    """Return rho + 2 sqrt(rho log(1 / slack)), rounded up, with rho half the sum of squares."""
+    rho = squares / 2
+    return float_up(rho + 2 * sqrt_upper(rho * Fraction(log_upper(1 / slack))))
+
+
+def room(parts: Parts, budget: Guarantee) -> float:
+    """Return the remaining budget: the largest epsilon of one more release with delta = 0.
+
+    The arguments are those of `allowed`.
+    """
+
+    def fits(epsilon: float) -> bool:
+        return allowed([*parts, (Guarantee(epsilon), 1)], budget)
+
+    over = Fraction(budget.epsilon) - _epsilons(parts, 1)
+    if fits(budget.epsilon):
+        return budget.epsilon
+    # From what the sum of epsilons leaves, which is always allowed.
+    low = float_down(max(Fraction(0), over))
+    refused = least_float(lambda epsilon: not fits(epsilon), low if fits(low) else 0.0)
+    return max(0.0, math.nextafter(refused, 0.0))
+
+
+def optimal_composition(guarantee: Guarantee, folds: int, delta: float) -> Guarantee | None:
+    """Return the least epsilon of k mechanisms with one guarantee, composed, at a given delta.
+
+    The worst (epsilon, delta_1)-DP mechanism reveals the truth with probability delta_1, and
+    otherwise is randomised response, which is correct with e^epsilon / (1 + e^epsilon). Of k such
+    answers only the number i of wrong ones matters; the privacy loss is (k - 2 i) epsilon. With P
+    and Q the distributions of i, s from delta = 1 - (1 - s) (1 - delta_1)^k, and the events "at
+    most j are wrong", which are optimal by the Neyman-Pearson lemma:
+
+        e^epsilon' = max_j (P(i <= j) - s) / Q(i <= j).
+
+    P is bounded from above and Q from below, in integers. The result holds if k = ``folds`` and the
+    guarantee are fixed before the first output is seen.
+
+    The delta of the composition is 0 or in [1e-300, 1). None if it is too small, the guarantee's
+    epsilon is above 100, or k is at least `MOST_FOLDS`.
+
+    References:
+        Kairouz, Oh, Viswanath (2015), theorem 3.3.
+    """
+    _checks.instance("guarantee", guarantee, Guarantee)
+    k = _checks.integer("folds", folds, 1)
+    delta = _checks.real("delta", delta, 0.0, 1.0, open_upper=True)
+    if 0 < delta < 1e-300:
+        raise ParameterError(f"delta is {delta}; it must be 0, or at least 1e-300.")
+    # Largest epsilon of one mechanism there, in nats: e^-epsilon must be far above 2^-_BITS.
+    if k >= MOST_FOLDS or guarantee.epsilon > 100:
+        return None
+    slack, sums = _slack(guarantee.delta, k, delta), float_up(k * Fraction(guarantee.epsilon))
+    if slack is None or slack == 0 or guarantee.epsilon == 0:
+        return None if slack is None else Guarantee(sums, delta)
+    most, least = _wrong_answers(guarantee.epsilon, k)
+    slack_units = slack.numerator * (1 << _BITS) // slack.denominator
+    above, below = 0, 0
+    top, bottom = 0, 1
+    for i in range(k + 1):
+        # Q is the distribution of k - i under P: right and wrong answers change roles.
+        above, below = above + most[i], below + least[k - i]
+        gain = min(above, 1 << _BITS) - slack_units
+        if gain > 0 and below == 0:
+            return None
+        if gain * bottom > top * below:
+            top, bottom = gain, below
+    exact = log_upper(Fraction(top, bottom)) if top > bottom else 0.0
+    return Guarantee(min(exact, sums), delta)
+
+
+def _slack(delta: float, folds: int, total: float) -> Fraction | None:
+    """Return s with total = 1 - (1 - s) (1 - delta)^folds, rounded down; None below 0."""
+    if total == 0:
+        return Fraction(0) if delta == 0 else None
+    survival = power_below(1 - Fraction(delta), folds)
+    if survival <= 0 or 1 - Fraction(total) > survival:
+        return None
+    slack = 1 - (1 - Fraction(total)) / survival
+    # Rounded down to 1200 fractional bits, which covers all floats.
+    slack = Fraction(slack.numerator * _SMALLEST.denominator // slack.denominator) * _SMALLEST
+    return slack if slack > _SMALLEST else Fraction(0)
+
+
+def _wrong_answers(epsilon: float, n: int) -> tuple[list[int], list[int]]:
+    """Return upper and lower bounds on Pr[i of n answers are wrong], i = 0..n, over 2^_BITS.
+
+    Weights C(n, i) e^(-i epsilon) relative to the largest are computed by ratios of neighbours in
+    both directions, once rounded up and once down. Each is divided by the sum of the other kind.
+    """
+    low, high = exp_lower(epsilon, _BITS), exp_upper(epsilon, _BITS)
+    # Weights increase with i while (n - i) / ((i + 1) e^epsilon) is at least 1.
+    top = min(n, max(0, int((n + 1) / (1 + float(low)))))
+    most, least = [0] * (n + 1), [0] * (n + 1)
+    most[top] = least[top] = 1 << _BITS
+    for i in range(top, n):
+        most[i + 1] = -(-most[i] * (n - i) * low.denominator // ((i + 1) * low.numerator))
+        least[i + 1] = least[i] * (n - i) * high.denominator // ((i + 1) * high.numerator)
+    for i in range(top, 0, -1):
+        most[i - 1] = -(-most[i] * i * high.numerator // ((n - i + 1) * high.denominator))
+        least[i - 1] = least[i] * i * low.numerator // ((n - i + 1) * low.denominator)
+    over, under = sum(least), sum(most)
+    return (
+        [-(-(weight << _BITS) // over) for weight in most],
+        [(weight << _BITS) // under for weight in least],
+    )
+
+
+def _epsilons(parts: Parts, power: int) -> Fraction:
+    """Return sum n_j epsilon_j^power exactly."""
+    return sum((n * Fraction(g.epsilon) ** power for g, n in parts), Fraction(0))
+
+
+def _deltas(parts: Parts) -> Fraction:
+    return sum((n * Fraction(g.delta) for g, n in parts), Fraction(0))

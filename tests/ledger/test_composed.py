@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import Guarantee, ParameterError
-from dpopt.privacy.composed import MOST_FOLDS, concentrated_bound, optimal_composition, simple
+from dpopt.privacy.guarantee import MOST_FOLDS, concentrated_bound, optimal_composition, simple
 
 Pairs = list[tuple[float, float]]
 

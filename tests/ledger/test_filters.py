@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from dpopt import Guarantee
-from dpopt.privacy.composed import allowed, concentrated_bound, room
+from dpopt.privacy.guarantee import allowed, concentrated_bound, room
 
 Path = tuple[Guarantee, ...]
 Rule = Callable[[Path], bool]
