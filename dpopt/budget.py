@@ -263,7 +263,7 @@ def curve_rows(inputs: Inputs, curve: Sequence[Guarantee]) -> Callable[[Vector],
     outputs with K_x > e^epsilon K_x'; its row is added where it is violated.
     """
     edges, counts = inputs.edges, np.asarray(inputs.counts, dtype=float)
-    ends = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
+    *ends, sums = edges.directed()
     entries = np.arange(2 * len(edges.first))
     # Of an entry and a variable: outputs of the entry times the probability of one in its mass.
     first, second = (
@@ -277,10 +277,6 @@ def curve_rows(inputs: Inputs, curve: Sequence[Guarantee]) -> Callable[[Vector],
     units = [max(point.delta, 1e-2) for point in curve]
     points = list(zip(curve, units, strict=True))
     excesses = [(first - math.exp(p.epsilon) * second) / unit for p, unit in points]
-    # Of a directed edge and an entry.
-    edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
-    directed = np.append(edge, edge + len(edges.starts) - 1)
-    sums = sp.csr_array((np.ones(entries.size), (directed, entries)))
 
     def separate(masses: Vector) -> Separation:
         """Return the violated rows at masses, the worst first."""

@@ -62,6 +62,13 @@ class Edges:
         bounds = self.starts.tolist()
         return [(first[a:b], second[a:b], counts[a:b]) for a, b in pairwise(bounds)]
 
+    def directed(self) -> tuple[IntVector, IntVector, sp.csr_array]:
+        """Return first and second of both directions, and the matrix that sums by directed edge."""
+        first, second = np.append(self.first, self.second), np.append(self.second, self.first)
+        edge = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        directed = np.append(edge, edge + len(self.starts) - 1)
+        return first, second, sp.csr_array((np.ones(first.size), (directed, np.arange(first.size))))
+
     @classmethod
     def of_outputs(cls, ends: IntVector, first: IntVector, second: IntVector) -> Edges:
         """Return edges from the variables of all outputs, shape (edges, outputs) for each end.

@@ -16,7 +16,6 @@ a convex function of (P_1, Q_1), so that the vertices of the hull of all pairs a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,18 +50,10 @@ def least_of_table(table: Table, epsilon: float | None, delta: float | None) -> 
 
 
 def _least_epsilon_pure(table: Table) -> Least:
-    """Return the least epsilon for delta = 0, where events of one output suffice.
-
-    Base-2 logarithms of weights preselect the groups. A logarithm has an error of at most 2^-50
-    times max(1, its size), a difference of two at most 2^-48 times the largest. A group whose
-    difference is below the largest one by more than twice that has a smaller ratio.
-    """
+    """Return the least epsilon for delta = 0, where events of one output suffice."""
     weights, inputs = table.weights, table.inputs
     high, low, at = 1, 1, None
-    groups, logs = inputs.neighbours, np.array([math.log2(w) if w else -1e300 for w in weights])
-    spread = logs[groups].max(axis=1) - logs[groups].min(axis=1) if groups.size else np.zeros(0)
-    largest = spread.max(initial=0.0) - 2.0**-47 * max(1.0, float(logs.max()))
-    for group in groups[spread >= largest].tolist():
+    for group in inputs.neighbours.tolist():
         most, least = max(group, key=weights.__getitem__), min(group, key=weights.__getitem__)
         if weights[most] * low > high * weights[least]:
             high, low, at = weights[most], weights[least], (most, least)

@@ -95,7 +95,7 @@ def add_table(
     edges = inputs.edges
     if not edges.first.size:
         return
-    first, second = np.append(edges.first, edges.second), np.append(edges.second, edges.first)
+    first, second, totals = edges.directed()
     ratios, unit = _ratios(first, second, counts, shrink)
     multiplicities = np.tile(edges.counts, 2).astype(np.float64)
     # Two copies of the entries, one for each direction. A variable is counts times the excess s of
@@ -104,9 +104,6 @@ def add_table(
     excess = sp.diags_array(-shrink / multiplicities / unit)
     problem.add_rows("privacy", {"kernel": ratios, "excess_mass": excess}, upper=0.0)
     # A row "delta" for each directed edge sums the excess masses of its entries.
-    edge = np.repeat(np.arange(len(edges.starts) - 1), np.diff(edges.starts))
-    direction = np.append(edge, edge + len(edges.starts) - 1)
-    totals = sp.csr_array((np.ones(first.size), (direction, np.arange(first.size))))
     problem.add_rows("delta", {"excess_mass": totals}, upper=guarantee.delta)
 
 
