@@ -148,22 +148,20 @@ def _orbits_of_words(setting: Kernel, name: str) -> Words:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it does not make the {setting.inputs} inputs."
         )
-    symbols = tuple(size for size in shape if size > 1)
-    words = Words(symbols, None)
-    if name == "hamming" and setting.graph_name == "hamming":
-        # Neighbours differ in one position; positions are counted by their number of symbols.
-        single = np.eye(len(set(symbols)), dtype=int)
-        return words if len(symbols) == 1 else Words(symbols, tuple(map(tuple, single.tolist())))
-    if setting.pairs is None:
-        return words
-    # The group maps any two words to all that differ as they do: differences define neighbours.
-    words = Words(symbols, words.apart(*setting.pairs.T))
-    near = words.variables_of(np.zeros(1, dtype=np.int64))[0, words.edges.ends[:, 1]]
-    if len(setting.pairs) != words.inputs * words.counts[near].sum():
+    symbols = [size for size in shape if size > 1]
+    if len(set(symbols)) != 1:
         raise ParameterError(
-            f"symmetry is {name!r}, and maps some neighbours to inputs that are none in graph."
+            f"symmetry is {name!r} and shape is {_checks.shown(shape)}; it permutes positions of "
+            "equally many symbols: give generators."
         )
-    return words
+    hamming = name == setting.graph_name == "hamming" and len(symbols) > 1
+    # Words of a graph by name may be too many for a list of neighbours.
+    if not hamming and setting.pairs is not None:
+        raise ParameterError(
+            f"symmetry is {name!r}, and maps some neighbours to inputs that are none in graph: "
+            "take graph 'complete', or 'hamming' for the symmetry 'hamming'."
+        )
+    return Words(symbols[0], len(symbols), hamming)
 
 
 def _require_loss(shown: str, orbits: Inputs, setting: Kernel) -> None:

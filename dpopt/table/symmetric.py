@@ -225,35 +225,30 @@ class Graph(Inputs):
 class Words(Inputs):
     """Words as inputs and outputs, under all permutations of symbols and positions, by formula.
 
-    The group permutes the symbols at each position, and positions with equally many symbols. Two
-    pairs (x, y) are the same variable if x and y differ in equally many positions of each number of
-    symbols: for {0, 1}^d, if the Hamming distance is equal, which gives d + 1 variables.
+    The group permutes the symbols at each position, and the positions. Two pairs (x, y) are the
+    same variable if x and y differ in equally many positions, which gives d + 1 variables.
 
     Attributes:
-        shape: number of symbols at each position, each at least 2.
-        differences: for each kind of neighbours, in how many positions they differ, by number of
-            symbols, ascending; None if every two words are neighbours.
+        symbols: q, number of symbols at each position, at least 2.
+        positions: d, at least 1.
+        hamming: whether neighbours differ in one position; else every two words are neighbours.
     """
 
-    shape: tuple[int, ...]
-    differences: tuple[tuple[int, ...], ...] | None
+    symbols: int
+    positions: int
+    hamming: bool
 
     def __post_init__(self) -> None:
-        if not self.shape or min(self.shape) < 2:
+        if self.symbols < 2 or self.positions < 1:
             raise ParameterError(
-                f"shape is {self.shape}; each position must have at least 2 symbols."
-            )
-        possible, asked = set(self._distances[1:]), self.differences
-        if asked is not None and not (asked and possible.issuperset(asked)):
-            raise ParameterError(
-                "differences must be numbers of positions that differ, by their number of symbols, "
-                "not all 0."
+                f"words have {self.positions} positions of {self.symbols} symbols; they must have "
+                "at least 1 position of at least 2 symbols."
             )
 
     @property
     def inputs(self) -> int:
         """Number of words."""
-        return math.prod(self.shape)
+        return self.symbols**self.positions
 
     @property
     def outputs(self) -> int:
@@ -263,52 +258,34 @@ class Words(Inputs):
     @property
     def key(self) -> tuple[object, ...]:
         """What the variables follow from."""
-        return "words", self.shape, self.differences
+        return "words", self.symbols, self.positions, self.hamming
+
+    @property
+    def _distances(self) -> range:
+        """In how many positions neighbours differ."""
+        return range(1, 2 if self.hamming else self.positions + 1)
 
     @cached_property
-    def _neighbour_variables(self) -> list[int]:
-        """The variables of neighbouring words."""
-        asked = self._distances[1:] if self.differences is None else self.differences
-        return [self._distances.index(apart) for apart in asked]
-
-    @cached_property
-    def _positions(self) -> dict[int, list[int]]:
-        """The positions with each number of symbols, by that number, ascending."""
-        sizes = sorted(set(self.shape))
-        return {q: [i for i, size in enumerate(self.shape) if size == q] for q in sizes}
-
-    @cached_property
-    def _distances(self) -> list[tuple[int, ...]]:
-        """In how many positions the words of a variable differ, by number of symbols."""
-        return list(product(*(range(len(at) + 1) for at in self._positions.values())))
+    def _place_values(self) -> IntVector:
+        """By how much a word's number grows when the symbol at each position grows by 1."""
+        return self.symbols ** np.arange(self.positions)[::-1]
 
     @cached_property
     def representatives(self) -> IntVector:
-        """The word 0 and one with symbol 1 at the first positions of each size, by variable."""
-        place_values, positions = _place_values(self.shape), self._positions.values()
-        ends = [
-            sum(place_values[at[:k]].sum() for at, k in zip(positions, apart, strict=True))
-            for apart in self._distances
-        ]
-        return np.stack([np.zeros(len(ends), dtype=np.int64), np.array(ends)], axis=1)
+        """The word 0 and one with symbol 1 at the first positions, by variable."""
+        ends = np.append(0, np.cumsum(self._place_values))
+        return np.stack([np.zeros_like(ends), ends], axis=1)
 
     @cached_property
     def rows(self) -> IntVector:
         """The orbit of inputs of each variable: there is one, as all words are alike."""
-        return np.zeros(len(self._distances), dtype=np.int64)
+        return np.zeros(self.positions + 1, dtype=np.int64)
 
     @cached_property
     def counts(self) -> IntVector:
-        """Number of words at each distance: the product over sizes q of C(d, k) (q - 1)^k."""
-        sizes = [(q, len(at)) for q, at in self._positions.items()]
-        return read_only(
-            [
-                math.prod(
-                    math.comb(d, k) * (q - 1) ** k for (q, d), k in zip(sizes, apart, strict=True)
-                )
-                for apart in self._distances
-            ]
-        )
+        """Number of words at each distance k: C(d, k) (q - 1)^k."""
+        d, others = self.positions, self.symbols - 1
+        return read_only([math.comb(d, k) * others**k for k in range(d + 1)])
 
     @property
     def row_sizes(self) -> list[int]:
@@ -317,26 +294,23 @@ class Words(Inputs):
 
     @cached_property
     def edges(self) -> Edges:
-        """One edge for each of `differences`, its outputs y counted by kind of position."""
-        apart = self._neighbour_variables
-        changes = [self._changes(self._distances[variable]) for variable in apart]
+        """One edge for each distance of neighbours, its outputs y counted by their distances."""
+        changes = [self._changes(distance) for distance in self._distances]
         first, second = np.concatenate([np.argwhere(counts) for counts in changes]).T
         entries = [counts[counts > 0] for counts in changes]
         starts = np.append(0, np.cumsum([len(counts) for counts in entries]))
-        return Edges(self.representatives[apart], first, second, np.concatenate(entries), starts)
+        ends = self.representatives[self._distances]
+        return Edges(ends, first, second, np.concatenate(entries), starts)
 
-    def _changes(self, apart: tuple[int, ...]) -> IntVector:
-        """Return the number of y by variables (x, y), (x', y), for x and x' so far apart."""
-        counts = np.ones((1, 1), dtype=np.int64)
-        for (q, positions), t in zip(self._positions.items(), apart, strict=True):
-            d = len(positions)
-            # Axes: differences of y from x, and from x'. Where these agree, y differs from both at
-            # a positions; of the t others it agrees with x at b, and with x' at c.
-            of_kind = np.zeros((d + 1, d + 1), dtype=np.int64)
-            for a, b, c in product(range(d - t + 1), range(t + 1), range(t + 1)):
-                both = math.comb(d - t, a) * (q - 1) ** a * (q - 2) ** max(t - b - c, 0)
-                of_kind[a + t - b, a + t - c] += both * math.comb(t, b) * math.comb(t - b, c)
-            counts = np.kron(counts, of_kind)
+    def _changes(self, t: int) -> IntVector:
+        """Return the number of y by variables (x, y), (x', y), for x and x' that differ at t."""
+        d, q = self.positions, self.symbols
+        # Axes: differences of y from x, and from x'. Where these agree, y differs from both at a
+        # positions; of the t others it agrees with x at b, and with x' at c.
+        counts = np.zeros((d + 1, d + 1), dtype=np.int64)
+        for a, b, c in product(range(d - t + 1), range(t + 1), range(t + 1)):
+            both = math.comb(d - t, a) * (q - 1) ** a * (q - 2) ** max(t - b - c, 0)
+            counts[a + t - b, a + t - c] += both * math.comb(t, b) * math.comb(t - b, c)
         return counts
 
     def rows_of(self, located: IntVector) -> IntVector:
@@ -345,52 +319,36 @@ class Words(Inputs):
 
     def variables_of(self, located: IntVector) -> IntVector:
         """Return the variable of each output of words, shape (queries, outputs)."""
-        return self._variable(located[:, None], np.arange(self.outputs))
-
-    def apart(self, first: IntVector, second: IntVector) -> tuple[tuple[int, ...], ...]:
-        """Return the distinct `differences` of pairs of words: positions that differ, by size."""
-        return tuple(self._distances[v] for v in np.unique(self._variable(first, second)).tolist())
-
-    def _variable(self, x: IntVector, y: IntVector) -> IntVector:
-        """Return the variable of pairs of words, which broadcast to one shape."""
-        weights = _place_values(tuple(len(at) + 1 for at in self._positions.values()))
-        weight_of = dict(zip(self._positions, weights, strict=True))
-        variables = np.zeros(np.broadcast_shapes(x.shape, y.shape), dtype=np.int64)
-        for symbols in reversed(self.shape):
-            (x, one), (y, other) = np.divmod(x, symbols), np.divmod(y, symbols)
-            variables += (one != other) * weight_of[symbols]
-        return variables
+        x, y = located[:, None], np.arange(self.outputs)
+        distances = np.zeros((x.size, y.size), dtype=np.int64)
+        for _ in range(self.positions):
+            (x, one), (y, other) = np.divmod(x, self.symbols), np.divmod(y, self.symbols)
+            distances += one != other
+        return distances
 
     def chosen(self, located: IntVector, variables: IntVector, index: IntVector) -> IntVector:
-        """Return for each x the index-th word that differs from it as the variable says."""
-        place_values = _place_values(self.shape)
-        distances, words = np.array(self._distances)[variables].T, located.copy()
-        for (symbols, positions), k in zip(self._positions.items(), distances, strict=True):
-            # subsets[m, k] is the number of sets of k among m positions.
-            subsets = pascal(len(positions) + 1, kind="lower").astype(np.int64)
-            index, rank = np.divmod(index, subsets[-1, k])
-            for remaining, position in zip(range(len(positions), 0, -1), positions, strict=True):
-                # Sets of k of the remaining positions: first those without this one, then with it.
-                without = subsets[remaining - 1, k]
-                changed = rank >= without
-                rank, k = np.where(changed, rank - without, rank), k - changed
-                # A changed position takes one of the symbols - 1 others, cyclically after its own.
-                fewer, shift = np.divmod(index, symbols - 1)
-                index = np.where(changed, fewer, index)
-                symbol = located // place_values[position] % symbols
-                moved = (symbol + 1 + shift) % symbols - symbol
-                words += np.where(changed, moved, 0) * place_values[position]
+        """Return for each x the index-th word that differs from it in so many positions."""
+        words, symbols, k = located.copy(), self.symbols, variables
+        # subsets[m, k] is the number of sets of k among m positions.
+        subsets = pascal(self.positions + 1, kind="lower").astype(np.int64)
+        index, rank = np.divmod(index, subsets[-1, k])
+        for before, place_value in zip(subsets[-2::-1], self._place_values, strict=True):
+            # Sets of k of the remaining positions: first those without this one, then with it.
+            without = before[k]
+            changed = rank >= without
+            rank, k = np.where(changed, rank - without, rank), k - changed
+            # A changed position takes one of the symbols - 1 others, cyclically after its own.
+            fewer, shift = np.divmod(index, symbols - 1)
+            index = np.where(changed, fewer, index)
+            symbol = located // place_value % symbols
+            moved = (symbol + 1 + shift) % symbols - symbol
+            words += np.where(changed, moved, 0) * place_value
         return words
 
     def claim(self) -> str:
         """Return the sentence for a certificate: between which words the table is private."""
         said = edges_claim(self.inputs, None)
-        if self.differences is not None:
-            edges = self.inputs * int(self.counts[self._neighbour_variables].sum())
+        if self.hamming:
+            edges = self.inputs * int(self.counts[1])
             said = f"the kernel is private along {edges} directed edges of {self.inputs} inputs"
         return said + _SYMMETRIC
-
-
-def _place_values(sizes: tuple[int, ...]) -> IntVector:
-    """Return by how much a word's number grows when the symbol at each position grows by 1."""
-    return np.append(np.cumprod(sizes[:0:-1])[::-1], 1).astype(np.int64)

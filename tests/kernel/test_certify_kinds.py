@@ -248,7 +248,7 @@ def line(size: int) -> Any:
         {"loss": line(6), "graph": "path", "symmetry": "reflection"},
         {"loss": line(5), "graph": "complete", "symmetry": "reflection"},
         {"loss": "hamming", "graph": "hamming", "shape": (2, 2, 2), "symmetry": "hamming"},
-        {"loss": "hamming", "graph": "complete", "shape": (2, 3), "symmetry": "hamming"},
+        {"loss": "hamming", "graph": "complete", "shape": (3, 3), "symmetry": "hamming"},
     ],
     ids=lambda asked: f"{asked['graph']}-{asked['symmetry']}",
 )

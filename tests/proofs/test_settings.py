@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
         invariant=[0.25, 0.5, 0.25],
         constraints=OWN,
     ),
-    "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 3), symmetry="hamming"),
+    "kernel of words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 3), symmetry="hamming"),
     "kernel on a grid": Kernel([[0.0, 1.0]] * 4, 1.0, graph="grid", shape=(2, 2)),
     "kernel around": Kernel("zero-one", 1.0, graph="cycle", inputs=4, symmetry="dihedral"),
     "kernel mirrored": Kernel(

@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
     "kernel": Kernel.example(),
     "majority": dpopt.Majority.example(),
     "reflection": Kernel(PATH, 0.5, graph="path", objective="worst-case", symmetry="reflection"),
-    "words": Kernel("hamming", 1.0, graph="hamming", shape=(3, 2), symmetry="hamming"),
+    "words": Kernel("hamming", 1.0, graph="hamming", shape=(2, 2), symmetry="hamming"),
     "symbols": Kernel("zero-one", 1.0, inputs=6, symmetry="symbols"),
     "dihedral": Kernel("zero-one", 1.0, 0.05, inputs=6, graph="cycle", symmetry="dihedral"),
     "generators": Kernel(PATH, 0.5, graph="path", symmetry=[([2, 1, 0], [2, 1, 0])]),

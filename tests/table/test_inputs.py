@@ -28,17 +28,12 @@ def by_hand(inputs: Inputs) -> tuple[list[list[int]], set[tuple[int, int]]]:
         return table, near
     table = inputs.table().tolist()
     if isinstance(inputs, Words):
-        words = list(enumerate(product(*map(range, inputs.shape))))
-        # In how many positions of each number of symbols two words differ.
+        words = list(enumerate(product(range(inputs.symbols), repeat=inputs.positions)))
         apart = {
-            (i, j): tuple(
-                sum(a != b for a, b, q in zip(x, z, inputs.shape, strict=True) if q == size)
-                for size in sorted(set(inputs.shape))
-            )
+            (i, j): sum(a != b for a, b in zip(x, z, strict=True))
             for (i, x), (j, z) in combinations(words, 2)
         }
-        near = inputs.differences
-        return table, {pair for pair, kinds in apart.items() if near is None or kinds in near}
+        return table, {pair for pair, k in apart.items() if k == 1 or not inputs.hamming}
     pairs = inputs.pairs  # type: ignore[attr-defined]
     if pairs is None:
         return table, set(combinations(range(inputs.inputs), 2))
@@ -55,9 +50,9 @@ CASES: dict[str, Inputs] = {
     "cycle turned": Graph(6, 6, CYCLE, (TURN,)),
     "path reflected": Graph(5, 7, directed_pairs("path", 5), (FLIP,)),
     "complete turned": Graph(6, 6, None, (TURN,)),
-    "bits": Words((2, 2, 2), ((1,),)),
-    "mixed words": Words((2, 3, 2), ((1, 0), (0, 1))),
-    "words, complete": Words((3, 3), None),
+    "bits": Words(2, 3, True),
+    "words of three symbols": Words(3, 3, True),
+    "words, complete": Words(3, 2, False),
     "4 records, 3 categories": SortedHistograms(4, 3),
     "5 records, 4 categories": SortedHistograms(5, 4),
     "5 records, 3 categories": SortedHistograms(5, 3),

@@ -151,7 +151,7 @@ def test_rounding_keeps_equal_rows_equal() -> None:
 
 
 def test_a_constant_table_has_the_slack_of_its_rarest_output() -> None:
-    inputs = Words((2,) * 4, ((1,),))
+    inputs = Words(2, 4, True)
     flat = constant(inputs, np.ones(1) / 16)
     proof = certify_table(flat, Guarantee(0.5))
     assert float(proof.slack) == pytest.approx((math.exp(0.5) - 1) / 16)
