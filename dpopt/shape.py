@@ -93,7 +93,7 @@ class Setting(ABC):
     """
 
     kind: ClassVar[str]
-    summary: ClassVar[tuple[str, ...]] = ()
+    summary: ClassVar[Any] = ()
     domain: Any
     losses: Any = None
 
@@ -297,11 +297,6 @@ class Setting(ABC):
         return Table.read(self.domain, plain)
 
     # --- what few mechanisms say ---
-
-    @property
-    def _summary(self) -> tuple[str, ...]:
-        """Names of numbers of `report` in every short form, where they depend on parameters."""
-        return self.summary
 
     @property
     def maximises(self) -> bool:
@@ -628,7 +623,7 @@ class Design:
         return {**self._headline(), "bound": self.bound, "bound_is": how, "gap": self.gap}
 
     def _summarised(self) -> Json:
-        return {name: getattr(self, name) for name in self.setting._summary}
+        return {name: getattr(self, name) for name in self.setting.summary}
 
     def _headline(self) -> Json:
         """Return what the one-line repr says: of what is not proved, the guarantee is a target.

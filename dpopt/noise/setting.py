@@ -97,7 +97,6 @@ class Noise(Setting):
     """
 
     kind: ClassVar[str] = "noise"
-    summary: ClassVar[tuple[str, ...]] = ("variance",)
 
     sensitivity: int
     epsilon: float
@@ -145,11 +144,11 @@ class Noise(Setting):
         return [(0, 1), (-1, 1), (0, 3), (2, 0)]
 
     @property
-    def _summary(self) -> tuple[str, ...]:
+    def summary(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The variance; for several releases also how it was found, and candidates if computed."""
         if self.releases == 1:
-            return self.summary
-        return (*self.summary, "search", *(CANDIDATES if "_candidates" in vars(self) else ()))
+            return ("variance",)
+        return ("variance", "search", *(CANDIDATES if "_candidates" in vars(self) else ()))
 
     @property
     def guarantee(self) -> Guarantee:
