@@ -381,11 +381,7 @@ class _Grid:
 
     @classmethod
     def of(
-        cls,
-        pairs: Sequence[tuple[Vector, Vector]],
-        releases: int,
-        epsilon: float,
-        cells: int,
+        cls, pairs: Sequence[tuple[Vector, Vector]], releases: int, epsilon: float, cells: int
     ) -> _Grid:
         """Return a grid for so many releases."""
         largest = max(largest_loss(p, q) for p, q in pairs)
@@ -407,12 +403,7 @@ class _Grid:
         )
 
     def stepped(
-        self,
-        above: Vector,
-        below: Matrix,
-        pairs: Sequence[tuple[Vector, Vector]],
-        *,
-        lower: bool,
+        self, above: Vector, below: Matrix, pairs: Sequence[tuple[Vector, Vector]], *, lower: bool
     ) -> tuple[Vector, Matrix]:
         """Return upper values and lower lines of one release more, which may also be left out."""
         padded = self.padded(above)

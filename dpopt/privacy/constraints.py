@@ -12,13 +12,7 @@ import numpy.typing as npt
 
 from dpopt import _checks
 from dpopt._errors import ParameterError
-from dpopt.privacy.graph import (
-    LARGEST_EPSILON,
-    all_pairs,
-    directed_pairs,
-    pair_count,
-    require_rows,
-)
+from dpopt.privacy.graph import LARGEST_EPSILON, all_pairs, directed_pairs, pair_count, require_rows
 
 
 def privacy_constraints(

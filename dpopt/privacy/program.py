@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from dpopt import _checks, lp
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
-from dpopt.privacy.graph import (
-    LARGEST_EPSILON,
-    all_pairs,
-    directed_pairs,
-    pair_count,
-    require_rows,
-)
+from dpopt.privacy.graph import LARGEST_EPSILON, all_pairs, directed_pairs, pair_count, require_rows
 
 
 class Problem(lp.Problem):

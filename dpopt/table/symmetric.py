@@ -37,8 +37,7 @@ def orbits(size: int, images: Iterable[IntVector]) -> IntVector:
         return np.arange(size)
     start = np.tile(np.arange(size), len(listed))
     links = sp.csr_array(
-        (np.ones(start.size, dtype=np.int8), (start, np.concatenate(listed))),
-        shape=(size, size),
+        (np.ones(start.size, dtype=np.int8), (start, np.concatenate(listed))), shape=(size, size)
     )
     return connected_components(links, directed=False)[1].astype(np.int64)
 
