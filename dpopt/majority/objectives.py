@@ -30,7 +30,7 @@ from dpopt.majority.priors import (
     RecordedPrior,
     SamplePrior,
     UniformPrior,
-    as_prior,
+    parse_prior,
 )
 from dpopt.majority.voters import fold, noise_levels, odd
 from dpopt.prob import binomial_pmf, poisson_binomial_pmf
@@ -71,7 +71,7 @@ def surrogate_weights(voters: int, prior: PriorLike | None = None) -> Weights:
         prior: of the voters' p.
     """
     k = odd(voters)
-    prior = UniformPrior(((0.5, 1.0),)) if prior is None else as_prior(prior)
+    prior = UniformPrior(((0.5, 1.0),)) if prior is None else parse_prior(prior)
     if isinstance(prior, CommonPrior):
         pmf = prior.base.binomial(k)
     elif isinstance(prior, IndependentPrior):
@@ -100,7 +100,7 @@ def expected_error_weights(voters: int, prior: PriorLike) -> Weights:
     Raises:
         ParameterError: if the intervals of a uniform prior are too narrow for the quadrature.
     """
-    k, prior = odd(voters), as_prior(prior)
+    k, prior = odd(voters), parse_prior(prior)
     if isinstance(prior, CommonPrior):
         return Weights(frozen(0.5 * fold(prior.base.binomial(k, signed=True))), 0.0, "closed form")
     if not isinstance(prior, IndependentPrior):
@@ -186,7 +186,7 @@ def expected_error(gamma: Vector, prior: PriorLike) -> ErrorEstimate:
             f"gamma has shape {gamma.shape}; it must hold K + 1 noise levels, K odd."
         )
     gamma = noise_levels(gamma, -1.0)
-    k, prior = gamma.size - 1, as_prior(prior)
+    k, prior = gamma.size - 1, parse_prior(prior)
     weights, noise = expected_error_weights(k, prior), 1.0 - gamma[(k + 1) // 2 :]
     if weights.method in ("closed form", "quadrature") and not isinstance(prior, PointPrior):
         return ErrorEstimate(float(np.sum(weights.values * noise)), 0.0, weights.method)
@@ -261,7 +261,7 @@ class WorstCase:
     """
 
     def __init__(self, voters: int, prior: Prior) -> None:
-        voters, prior = odd(voters), as_prior(prior)
+        voters, prior = odd(voters), parse_prior(prior)
         self._k = voters
         self._pieces: list[Vector] = []
         if isinstance(prior, CommonPrior):

@@ -214,11 +214,6 @@ class CommonPrior:
     def __str__(self) -> str:
         return f"common-{self.base}"
 
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Smallest and largest p."""
-        return self.base.reach
-
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
         """Draw one p for each row and repeat it; for experiments, not private."""
         return np.broadcast_to(self.base.sample((shape[0], 1), rng), shape)
@@ -251,11 +246,6 @@ class PointPrior:
 
     def __str__(self) -> str:
         return "point:" + ",".join(repr(value) for value in self.p)
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Smallest and largest p."""
-        return min(self.p), max(self.p)
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
         """Repeat the probabilities in each row."""
@@ -297,11 +287,6 @@ class SamplePrior:
     def __str__(self) -> str:
         return self._name
 
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Smallest and largest p."""
-        return float(self.samples.min()), float(self.samples.max())
-
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
         """Draw rows with replacement; for experiments, not private."""
         if shape[1] != self.samples.shape[1]:
@@ -319,11 +304,6 @@ class RecordedPrior:
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """All of [0, 1]."""
-        return 0.0, 1.0
 
     def sample(self, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:  # noqa: ARG002
         """Raise `ParameterError`: the samples were not saved."""
@@ -344,10 +324,15 @@ PriorLike = Prior | str
 """A prior, or its name."""
 
 
-def as_prior(prior: object) -> Prior:
+def parse_prior(prior: object) -> Prior:
     """Return a prior from an object or its text form; None gives one p for all, on [0, 1].
 
-    The text form of samples, as in a file, gives a `RecordedPrior`, which cannot be sampled.
+    The text form is ``uniform:LOW,HIGH[,LOW,HIGH...]``, ``beta:A,B``, either with ``common-``
+    before it for a p that all voters share, or ``point:P[,P...]``. The name of samples, as in a
+    file, gives a prior that cannot be sampled.
+
+    Raises:
+        ParameterError: for any other form, or values out of range.
     """
     if prior is None:
         return DEFAULT_PRIOR
@@ -377,24 +362,6 @@ def several_priors(priors: object) -> tuple[Prior, ...] | None:
             f"priors is {_checks.shown(priors)}; it must hold at least two priors, "
             "or their names with ; between them."
         )
-    # An entry None becomes "", which is refused: `as_prior` takes None for the default prior.
+    # An entry None becomes "", which is refused: `parse_prior` takes None for the default prior.
     entries = [prior.strip() if isinstance(prior, str) else prior or "" for prior in listed]
-    return tuple(map(as_prior, entries))
-
-
-def parse_prior(text: str) -> UniformPrior | BetaPrior | CommonPrior | PointPrior:
-    """Read a prior from its text form.
-
-    ``uniform:LOW,HIGH[,LOW,HIGH...]``, ``beta:A,B``, either with ``common-`` before it for a p
-    that all voters share, or ``point:P[,P...]``.
-
-    Raises:
-        ParameterError: for any other form, or values out of range.
-    """
-    _checks.instance("prior", text, str)
-    prior = as_prior(text)
-    if isinstance(prior, SamplePrior | RecordedPrior):
-        raise ParameterError(
-            f"prior is {text!r}; it must have the form of one that can be sampled."
-        )
-    return prior
+    return tuple(map(parse_prior, entries))

@@ -39,7 +39,7 @@ from dpopt.majority.priors import (
     PriorLike,
     RecordedPrior,
     UniformPrior,
-    as_prior,
+    parse_prior,
     several_priors,
 )
 from dpopt.majority.program import problem_of_targets, proving_corners
@@ -210,7 +210,7 @@ class Majority(Voters):
         if priors is None and objective == "least-regret":
             priors = REGRET_PRIORS
         linear = _coefficients(self.coefficients, k)
-        prior = as_prior(self.prior)
+        prior = parse_prior(self.prior)
         if prior is DEFAULT_PRIOR and objective == "worst-case":
             # No prior was given: allow all p, not only equal ones.
             prior = UniformPrior()
@@ -234,7 +234,7 @@ class Majority(Voters):
     @property
     def belief(self) -> Prior:
         """The prior of the voters' p."""
-        return as_prior(self.prior)
+        return parse_prior(self.prior)
 
     @property
     def beliefs(self) -> tuple[Prior, ...]:
@@ -566,7 +566,7 @@ def assess(
     """
     repair = _checks.flag("repair", repair)
     _checks.instance("setting", setting, Majority)
-    setting = setting if prior is None else replace(setting, prior=as_prior(prior))
+    setting = setting if prior is None else replace(setting, prior=parse_prior(prior))
     upper = check_gamma(setting, gamma)[setting.middle :]
     design = made(setting, table_of(setting, upper, setting.bits), strict=False, float_bound=None)
     if design.private or not repair:

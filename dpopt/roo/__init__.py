@@ -5,7 +5,7 @@ and its conference version (ITW 2025).
 """
 
 from dpopt.data.tally import Tally, tally, tally_file
-from dpopt.roo.rules import RULES, RooAudit, Witness, rule_weights
+from dpopt.roo.minimum import RULES, RooAudit, Witness, rule_weights
 from dpopt.roo.setting import CategorySetting, RooSetting
 
 __all__ = [

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 import dpopt
 from dpopt import roo
-from dpopt.roo.minimum import RevealOrObscure
-from dpopt.roo.rules import round_up
+from dpopt.roo.minimum import RevealOrObscure, round_up
 from dpopt.shape import Design, made
 from experiments import drawing
 

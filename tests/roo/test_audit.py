@@ -13,7 +13,7 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, roo, verify
-from dpopt.roo.rules import audited, witness_of
+from dpopt.roo.minimum import audited, witness_of
 from dpopt.roo.setting import UNIT
 from dpopt.shape import made
 from tests.oracles import neighbours

@@ -13,7 +13,7 @@ import pytest
 
 import dpopt
 from dpopt import roo, solve
-from dpopt.roo.rules import audited, first_free
+from dpopt.roo.minimum import audited, first_free
 from dpopt.roo.setting import BITS, UNIT
 from dpopt.shape import design, made
 
