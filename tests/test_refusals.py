@@ -18,7 +18,8 @@ import pytest
 import scipy.sparse as sp
 
 import dpopt
-from dpopt import ParameterError, Problem, ballots, composition, lp, majority, smoothed, table
+from dpopt import ParameterError, Problem, composition, lp, majority, smoothed, table
+from dpopt.ballots import tabulate
 from dpopt.cli import release
 from dpopt.privacy import guarantee
 from dpopt.prob import batches
@@ -394,7 +395,7 @@ expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) ->
 # What the expressions name.
 SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
 SPACE |= {"vote": dpopt.vote, "rows_of_text": release._rows}
-for _module in (ballots, guarantee, lp, majority, batches, table):
+for _module in (tabulate, guarantee, lp, majority, batches, table):
     SPACE |= vars(_module)
 
 

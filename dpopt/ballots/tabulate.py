@@ -1,7 +1,7 @@
 """The tables k[lambda, c] of selection rules over all sorted histograms, and their audit.
 
-Permute-and-flip and the exponential mechanism are those of `dpopt.ballots.rules`. *The ladder* at
-r = e^epsilon gives a class y below the largest count the probability
+Permute-and-flip and the exponential mechanism are those that `dpopt.plurality.setting` draws from.
+*The ladder* at r = e^epsilon gives a class y below the largest count the probability
 
     u_y(l) = u_y(l - e_top + e_y) / r,    top any class of the largest count;
 

@@ -67,16 +67,12 @@ def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntT
     # Votes read at once: they stay in a core's cache.
     step = max(1, (1 << 16) // voters)
     for start in range(0, max(1, len(table)), step):
-        batch = _in_classes(table[start : start + step], classes)
+        batch = as_integers(table[start : start + step], classes - 1)
+        if batch is None:
+            allowed = "0 and 1" if classes == 2 else f"0..{classes - 1}"
+            raise ParameterError(f"votes holds a value other than {allowed}.")
         counts[start : start + step] = count_votes(batch, classes)
     return counts, array.ndim == 1
-
-
-def _in_classes(array: npt.NDArray[np.generic], classes: int) -> IntTable:
-    votes = as_integers(array, classes - 1)
-    if votes is None:
-        raise ParameterError(f"votes holds a value other than {_range(classes)}.")
-    return votes
 
 
 def count_votes(votes: IntTable, classes: int) -> IntTable:
@@ -105,10 +101,6 @@ def as_integers(array: npt.NDArray[np.generic], largest: int) -> IntTable | None
         return None
     integers = array.astype(np.int64)
     return integers if np.all(integers == array) else None
-
-
-def _range(classes: int) -> str:
-    return "0 and 1" if classes == 2 else f"0..{classes - 1}"
 
 
 def check_prior(prior: object, classes: int) -> str:

@@ -21,7 +21,6 @@ from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.backends.highs import Highs, conflict
-from dpopt.lp.basis import BASIC, Basis, joined, still_cuts, vertex
 from dpopt.lp.certificates import (
     dual_bound,
     implied_bound,
@@ -30,7 +29,7 @@ from dpopt.lp.certificates import (
 )
 from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
 from dpopt.lp.problem import Problem
-from dpopt.lp.solution import Solution, Status, advice
+from dpopt.lp.solution import BASIC, Basis, Solution, Status, advice, joined, still_cuts, vertex
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -113,19 +113,19 @@ def _screened(
     # h(l) = 2 Pr[output 1 | L = l] - 1, over l = 0..K.
     h = np.array([(2 * chance - total) / total for chance in chances])
     limits = float(budget - 3 * error), math.nextafter(float(budget + error), math.inf)
-    reached = values.reaching(h, *limits, float(error), MOST_OPEN // 16)
+    top, worst, multisets = values.reaching(h, *limits, float(error), MOST_OPEN // 16)
     # f is in units of h, so it is twice a difference of probabilities.
-    slack, at = (budget - Fraction(reached.top) - error) / 2, row_of(reached.worst)
+    slack, at = (budget - Fraction(top) - error) / 2, row_of(worst)
     if slack >= 0:
         return verify.Verdict(reduced_size(setting), slack, at), []
-    if reached.top > limits[1]:
+    if top > limits[1]:
         raise _refusal(setting, at, -slack)
     close = dict[verify.Placed, list[int]]()
-    for _, counts in sorted(reached.multisets, key=lambda pair: -pair[0]):
+    for _, counts in sorted(multisets, key=lambda pair: -pair[0]):
         _, ones, placed = row_of(counts)
         close.setdefault(placed, []).append(ones)
-    decided, worst = verify.Verdict(reduced_size(setting), error, at), float(slack)
-    return decided, [(worst, placed, ones_at) for placed, ones_at in close.items()]
+    decided = verify.Verdict(reduced_size(setting), error, at)
+    return decided, [(float(slack), placed, ones_at) for placed, ones_at in close.items()]
 
 
 def screen(voters: verify.Voters) -> tuple[CornerValues, Fraction]:

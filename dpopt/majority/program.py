@@ -41,7 +41,6 @@ and one of e. Only where the bound does not show that the row holds are all d an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Any
 
@@ -74,6 +73,8 @@ _MOST_PRICED, _NEAR = 12, 1e-8
 _FIRST_VOTERS, _APART, _ALONE = 4, 3.0, 3
 
 Values = npt.NDArray[np.float64]
+Priced = tuple[float, Counts]
+"""A left-hand side, and its multiset."""
 
 
 def gamma_problem(setting: Voters, weights: npt.ArrayLike) -> Problem:
@@ -252,8 +253,8 @@ class CornerOracle:
 
     def price(self, gamma: npt.ArrayLike) -> tuple[float, Counts]:
         """Return the largest violation f / budget - 1 over the reduced set, and its multiset."""
-        reached = self._values.reaching(self._scaled(gamma), np.inf, -np.inf, 0.0, 0)
-        return reached.top - 1.0, reached.worst
+        top, worst, _ = self._values.reaching(self._scaled(gamma), np.inf, -np.inf, 0.0, 0)
+        return top - 1.0, worst
 
     def tight(self, gamma: Vector) -> list[Counts]:
         """Return the multisets whose rows are tight at gamma's upper half, the tightest first.
@@ -263,7 +264,7 @@ class CornerOracle:
         """
         h = self._scaled(gamma)
         error = 1e-13 * (1.0 + self.setting.ratio) / self.setting.budget
-        priced = self._values.reaching(h, 1.0 - _TIGHT, np.inf, error, _MOST_LISTED).multisets
+        *_, priced = self._values.reaching(h, 1.0 - _TIGHT, np.inf, error, _MOST_LISTED)
         # changes[l]: how often h changes before l; where equal, h is constant between.
         changes = np.concatenate([[0], np.cumsum(np.diff(h) != 0.0)])
         tight = list[Counts]()
@@ -295,15 +296,6 @@ def _peaks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         is_peak = maxima(values, -2) | maxima(values, -1)
     peaks = np.argwhere(is_peak & (values > 0.0))
     return peaks[np.argsort(-values[tuple(peaks.T)], kind="stable")]
-
-
-@dataclass(frozen=True)
-class Reaching:
-    """The largest left-hand side, a multiset that attains it, and all multisets within limits."""
-
-    top: float
-    worst: Counts
-    multisets: list[tuple[float, Counts]]
 
 
 class CornerValues:
@@ -372,8 +364,10 @@ class CornerValues:
         for pair, *at in np.argwhere(where).tolist():
             values[pair, 1 - pair, *at] = self._rows(table, pair, 1 - pair, *at).max()
 
-    def reaching(self, h: Vector, low: float, high: float, error: float, most: int) -> Reaching:
-        """Return the multisets whose left-hand sides are in [low, high], each once.
+    def reaching(
+        self, h: Vector, low: float, high: float, error: float, most: int
+    ) -> tuple[float, Counts, list[Priced]]:
+        """Return the largest left-hand side, its multiset, and all in [low, high], each once.
 
         Args:
             h: antisymmetric, on 0..K.
@@ -389,7 +383,7 @@ class CornerValues:
         self._price_both(values, table, bounds >= least - 8.0 * error)
         at = tuple(map(int, np.unravel_index(int(values.argmax()), values.shape)))
         top, worst = float(values[at]), self.multiset(table, at)
-        multisets = list[tuple[float, Counts]]()
+        multisets = list[Priced]()
         # s = 0: bc and cb are the same entry, which is listed under bc.
         values[..., 1, 0, :] = -np.inf
         for at in [] if top > high else np.argwhere(values >= low).tolist():
@@ -403,7 +397,7 @@ class CornerValues:
                 multisets.append((float(rows[d, e]), self.named(tuple(at), d, e)))
             if len(multisets) > most:
                 break
-        return Reaching(top, worst, multisets)
+        return top, worst, multisets
 
     def multiset(self, table: Values, at: tuple[int, ...]) -> Counts:
         """Return the multiset of the best d and e at an entry (pair, pair, corner, s, o)."""

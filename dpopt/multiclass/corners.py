@@ -24,7 +24,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -62,19 +61,13 @@ def histograms(total: int, classes: int) -> IntVector:
     return read_only(verify.counts(total, classes))
 
 
-@dataclass(frozen=True)
-class Level:
-    """The configurations of so many voters on edges, up to reversing all of them.
+Level = tuple[IntVector, list[tuple[tuple[int, int], slice, IntVector]]]
+"""The configurations of so many voters on edges, up to reversing all of them.
 
-    Attributes:
-        signed: number of voters on each pair of classes y < z, above 0 for y -> z, below for
-            z -> y; shape (configurations, pairs).
-        grown: for each last edge y -> z, these classes, the configurations with it as a slice, and
-            their indices without one voter on it in the level before.
-    """
-
-    signed: IntVector
-    grown: tuple[tuple[tuple[int, int], slice, IntVector], ...]
+First the number of voters on each pair of classes y < z, above 0 for y -> z, below 0 for z ->
+y: shape (configurations, pairs). Then for each last edge y -> z these classes, the configurations
+with it as a slice, and their indices without one voter on it in the level before.
+"""
 
 
 class Configurations:
@@ -105,10 +98,10 @@ class Configurations:
 
         Edges are added in the order of the pairs, so every configuration is grown from one other.
         """
-        levels = [Level(np.zeros((1, len(self.pairs)), dtype=np.int64), ())]
+        levels: list[Level] = [(np.zeros((1, len(self.pairs)), dtype=np.int64), [])]
         last = np.zeros(1, dtype=np.int64)
         for edges in range(self.voters):
-            before, grown, blocks, lasts, count = levels[-1].signed, [], [], [], 0
+            before, grown, blocks, lasts, count = levels[-1][0], [], [], [], 0
             for at, sign in itertools.product(range(len(self.pairs)), (1, -1) if edges else (1,)):
                 # No voters on both directions of a pair.
                 parents = np.flatnonzero((last <= at) & (before[:, at] * sign >= 0))
@@ -119,7 +112,7 @@ class Configurations:
                 rows = slice(count, count := count + len(blocks[-1]))
                 grown.append((self.pairs[at][::sign], rows, parents[acyclic]))
                 lasts.append(np.full(len(blocks[-1]), at))
-            levels.append(Level(np.concatenate(blocks), tuple(grown)))
+            levels.append((np.concatenate(blocks), grown))
             last = np.concatenate(lasts)
         return tuple(levels)
 
@@ -145,16 +138,16 @@ class Configurations:
         tables = np.stack([values, values])[:, None]
         # (b, c) and (c, b) for the two neighbours, to be multiplied with their tables.
         to_y = np.array([b, c], dtype=tables.dtype)[:, None, None]
-        for edges, level in enumerate(self.levels):
+        for edges, (signed, last_edges) in enumerate(self.levels):
             if edges:
                 up = self.up[self.voters - edges]
-                grown = np.empty((2, len(level.signed), up.shape[1]), dtype=tables.dtype)
-                for (y, z), rows, parents in level.grown:
+                grown = np.empty((2, len(signed), up.shape[1]), dtype=tables.dtype)
+                for (y, z), rows, parents in last_edges:
                     # up[y] maps the counts n of loops to n + e_y.
                     before = tables[:, parents]
                     grown[:, rows] = to_y * before[..., up[y]] + to_y[::-1] * before[..., up[z]]
                 tables = grown
-            yield level.signed, tables
+            yield signed, tables
 
     def pmf(self, signed: IntVector, loops: IntVector, b: float, c: float) -> Matrix:
         """Return the pmf of N under E at some configurations, shape (configurations, histograms).

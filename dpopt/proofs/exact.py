@@ -28,7 +28,7 @@ from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import exact_text, shown
 from dpopt._types import Json, brief
 from dpopt.files import versions, write_json
-from dpopt.lp.basis import BASIC
+from dpopt.lp.solution import BASIC
 from dpopt.proofs.dual import Written
 
 if TYPE_CHECKING:

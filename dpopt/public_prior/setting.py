@@ -61,10 +61,9 @@ class PriorSetting(Setting):
 
     def keep(self, **checked: object) -> None:
         """Check the public distribution and its names, and set them and other checked fields."""
-        labelled = public_distribution(self.public, self.labels)
-        listed = None if isinstance(labelled.labels, range) else tuple(labelled.labels)
-        super().keep(public=labelled.masses, labels=listed, **checked)
-        vars(self)["labelled"] = labelled
+        names = self.labelled.labels
+        listed = None if isinstance(names, range) else tuple(names)
+        super().keep(public=self.labelled.masses, labels=listed, **checked)
 
     @cached_property
     def labelled(self) -> PublicDistribution:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpopt import NotPrivateError
-from dpopt.ballots import audit_rule
+from dpopt.ballots.tabulate import audit_rule
 from dpopt.privacy import Guarantee
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, certify_table, rounded

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt.ballots import audit_rule
+from dpopt.ballots.tabulate import audit_rule
 from dpopt.privacy import Guarantee
 from experiments.catalogue import named
 from experiments.ensembles import images, plain, pmfs, private

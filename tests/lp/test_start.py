@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from dpopt import InfeasibleError, Problem, Solution, solve
 from dpopt.lp import Separation, make_rows
-from dpopt.lp.basis import vertex
+from dpopt.lp.solution import vertex
 from tests.lp.zoo import disc
 
 Change = Callable[[Problem, np.random.Generator], None]

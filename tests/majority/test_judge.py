@@ -111,8 +111,8 @@ def test_the_screen_leaves_open_what_it_must(setting: Majority) -> None:
     values, _, table = rows_of._parts(h)
     for reach in (1e-12, 1e-9, 1e-3):
         low, high = budget * (1 - reach), budget * (1 + 1e-9)
-        reached = rows_of.reaching(h, low, high, float(error), 10**9)
-        names = [row_of(counts) for _, counts in reached.multisets]
+        *_, reached = rows_of.reaching(h, low, high, float(error), 10**9)
+        names = [row_of(counts) for _, counts in reached]
         assert len(set(names)) == len(names)
         found = set(names)
         for at in np.argwhere(values > -np.inf).tolist():
@@ -127,16 +127,16 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
     setting = Majority(k, 0.1, 3, 1e-5, 3e-5)
     gamma = weights(setting.table(np.array(random_weights(setting, 3)) / ONE))
     rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
-    reached = rows_of.reaching(levels(gamma), 0.0, np.inf, float(error), 0)
+    _, worst, _ = rows_of.reaching(levels(gamma), 0.0, np.inf, float(error), 0)
     # The largest multiple that the worst multiset allows.
-    factor = budget_of(setting) / left_side(setting, gamma, reached.worst)
+    factor = budget_of(setting) / left_side(setting, gamma, worst)
     limit = tuple(min(ONE, int(w * factor)) - 2 for w in gamma)
     place = next(i for i, w in enumerate(limit) if 0 < w < ONE - 10**7)
     for judged_by in (verdict, verdict_of_verify) if k < 30 else (verdict,):
         assert judged_by(setting, limit)
         for step in (10**4, 10**6, 10**7):
             raised = tuple(w + step * (i == place) for i, w in enumerate(limit))
-            if left_side(setting, raised, reached.worst) > budget_of(setting):
+            if left_side(setting, raised, worst) > budget_of(setting):
                 assert not judged_by(setting, raised)
 
 
@@ -151,7 +151,7 @@ def test_what_floats_cannot_decide_is_decided() -> None:
         size = rng.choice([3, 1000, 20_000, 10**6])
         moved = tuple(min(ONE, w + size * rng.randint(-1, 2)) for w in known)
         low = float(budget) * (1 - 1e-12)
-        near = rows_of.reaching(levels(moved), low, np.inf, float(error), 10**6).multisets
+        *_, near = rows_of.reaching(levels(moved), low, np.inf, float(error), 10**6)
         private = max(left_side(setting, moved, counts) for _, counts in near) <= budget
         assert verdict(setting, moved) == private
         assert verdict_of_verify(setting, moved) == private

@@ -180,9 +180,9 @@ def test_the_walk_holds_every_configuration_once(voters: int, classes: int) -> N
     """By brute force: no circle of three, and opposite ones are turned around."""
     found = configurations(voters, classes)
     listed, total, count = set(), 0, 0
-    for edges, level in enumerate(found.levels):
-        assert np.all(np.abs(level.signed).sum(axis=1) == edges)
-        both = np.concatenate([level.signed, -level.signed]) if edges else level.signed
+    for edges, (signed, _) in enumerate(found.levels):
+        assert np.all(np.abs(signed).sum(axis=1) == edges)
+        both = np.concatenate([signed, -signed]) if edges else signed
         listed |= set(map(tuple, both.tolist()))
         count += len(both)
         total += len(both) * len(histograms(voters - edges, classes))
@@ -226,8 +226,8 @@ def test_edges_between_other_classes_are_needed() -> None:
     pricing, problem = setting.pricing, setting.problem()
     rows = [
         row
-        for edges, level in enumerate(configurations(11, 3).levels)
-        for signed in level.signed[level.signed[:, 2] == 0]
+        for edges, (level, _) in enumerate(configurations(11, 3).levels)
+        for signed in level[level[:, 2] == 0]
         for loops in histograms(11 - edges, 3)
         for sign in (1, -1)
         for row in pricing.rows(1, sign * signed[None], loops[None])

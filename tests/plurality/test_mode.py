@@ -17,8 +17,7 @@ from scipy.stats import chi2
 
 import dpopt
 from dpopt import Guarantee, Ledger, ParameterError, plurality
-from dpopt.ballots import Coins
-from dpopt.ballots.rules import power_bounds
+from dpopt.plurality.setting import Coins, power_bounds
 from dpopt.privacy.release import Source
 from tests.ballots.pmfs import permute_and_flip
 from tests.cli.running import Capture, run

@@ -100,6 +100,6 @@ def test_configurations_without_circles_have_the_largest_excess(voters: int, cla
     loops = [len(walk.histograms(voters - edges, classes)) for edges in range(len(levels))]
     # Those with edges are walked in both directions at once.
     walked = sum(
-        (1 + (edges > 0)) * len(level.signed) * loops[edges] for edges, level in enumerate(levels)
+        (1 + (edges > 0)) * len(signed) * loops[edges] for edges, (signed, _) in enumerate(levels)
     )
     assert sum(map(kept, everything)) == walked

@@ -9,9 +9,8 @@ from typing import Protocol, runtime_checkable
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Vector
-from dpopt.lp.basis import Statuses
 from dpopt.lp.model import Model, Rows
-from dpopt.lp.solution import Status
+from dpopt.lp.solution import Status, Statuses
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from dpopt._errors import SolverError
 from dpopt._types import Vector
 from dpopt.lp.backends import RawSolution
 from dpopt.lp.backends.interrupt import interruptible
-from dpopt.lp.basis import BASIC, Statuses
 from dpopt.lp.model import Model, Rows, stack
-from dpopt.lp.solution import Status
+from dpopt.lp.solution import BASIC, Status, Statuses
 
 # HiGHS's statuses; for what is not listed, such as "unbounded or infeasible", the next fallback
 # strategy is tried.
