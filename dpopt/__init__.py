@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from dpopt.proofs.exact import ExactOptimum as ExactOptimum
     from dpopt.proofs.exact import exact_optimum as exact_optimum
     from dpopt.public_prior.mollifier import Mollifier as Mollifier
-    from dpopt.public_prior.population import Population as Population
+    from dpopt.public_prior.setting import Population as Population
     from dpopt.public_prior.setting import PublicPrior as PublicPrior
     from dpopt.roo.floor import SmoothFloor as SmoothFloor
     from dpopt.roo.minimum import RevealOrObscure as RevealOrObscure
@@ -86,8 +86,7 @@ _HOMES = {
         "dpopt.proofs.closed": "ClosedForm closed_form",
         "dpopt.proofs.exact": "ExactOptimum exact_optimum",
         "dpopt.public_prior.mollifier": "Mollifier",
-        "dpopt.public_prior.population": "Population",
-        "dpopt.public_prior.setting": "PublicPrior",
+        "dpopt.public_prior.setting": "Population PublicPrior",
         "dpopt.roo.floor": "SmoothFloor",
         "dpopt.roo.minimum": "RevealOrObscure",
         "dpopt.roo.optimal": "BestSampler",

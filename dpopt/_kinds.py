@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[str, str]] = {
         "The best private choice of the most common class of K records, or of K non-private votes",
     ),
     "population": (
-        "dpopt.public_prior.population",
+        "dpopt.public_prior.setting",
         "The kernel nearest to given users on average, of those that keep a public distribution",
     ),
     "public-prior": (

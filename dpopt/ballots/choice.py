@@ -17,7 +17,7 @@ from dpopt._types import Vector
 from dpopt.ballots.votes import IntTable, counted, votes_pmf
 from dpopt.budget import Budgeted
 from dpopt.lp import Solution
-from dpopt.privacy import Guarantee
+from dpopt.privacy import Guarantee, Problem
 from dpopt.privacy.release import Source
 from dpopt.table import Losses, SortedHistograms, Table
 from dpopt.table.histograms import sorted_histograms
@@ -94,9 +94,17 @@ class PrivateVoters(Budgeted):
         """The setting of one query; of several releases, its target is not used."""
         return self if self.releases == 1 else self.one_release(Guarantee(self._unlimited))
 
-    def targets(self, curve: Sequence[Guarantee]) -> list[Self]:
-        """Return the settings of one release with each guarantee that does not hold by itself."""
-        return [self.one_release(point) for point in curve if point.epsilon < self._unlimited]
+    def under(self, curve: Sequence[Guarantee]) -> Problem:
+        """Return the program of one release that has every guarantee of a curve.
+
+        Its rows are those of one release for each guarantee that does not hold by itself.
+        """
+        limits = [point for point in curve if point.epsilon < self._unlimited]
+        return self._program([self.one_release(point) for point in limits])
+
+    @abstractmethod
+    def _program(self, targets: Sequence[Self]) -> Problem:
+        """Return the program over the privacy rows of all targets."""
 
 
 class ClassSetting(Budgeted):

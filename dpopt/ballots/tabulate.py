@@ -225,14 +225,11 @@ def few_histograms(most: int, voters: int, classes: int) -> bool:
     """Return whether there are at most ``most`` sorted histograms, which can be listed."""
     if voters > _LONGEST_LIST[0] or classes > _LONGEST_LIST[1]:
         return False
-    # A sorted histogram stands for at most C! histograms, so this is a lower bound on the logarithm
-    # of their number; small numbers are counted exactly.
-    logs = math.lgamma(voters + classes) - math.lgamma(voters + 1)
-    logs -= math.lgamma(classes) + math.lgamma(classes + 1)
-    # 100 ballots over 100 classes have 190,569,292: above all limits, so they are not counted.
-    if logs > math.log(most) + 1e-6 or min(voters, classes) >= 100:
-        return False
-    return partition_count(voters, classes) <= most
+    # A sorted histogram stands for at most C! histograms: only small numbers are counted exactly.
+    # 100 ballots over 100 classes have 190,569,292, above all limits.
+    unsorted, orders = math.comb(voters + classes - 1, voters), math.factorial(classes)
+    few = unsorted <= most * orders and min(voters, classes) < 100
+    return few and partition_count(voters, classes) <= most
 
 
 def rule_at(rule: str, inputs: SortedHistograms) -> Callable[[Fraction, Numbers], Values]:

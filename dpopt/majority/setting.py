@@ -56,7 +56,6 @@ from dpopt.privacy import Problem
 from dpopt.privacy.cost import DominatingPair, Least
 from dpopt.privacy.exact import Certificate
 from dpopt.privacy.exponential import exp_lower
-from dpopt.privacy.guarantee import Guarantee
 from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair
@@ -340,10 +339,6 @@ class Majority(Voters):
         if self._over_worst_case:
             problem.then_maximise({"gamma": _visible(self.linear)})
         return problem
-
-    def under(self, curve: Sequence[Guarantee]) -> Problem:
-        """Return the program of one release that has every guarantee of a curve."""
-        return self._program(self.targets(curve))
 
     def unmixed(self, solution: Solution) -> Table:
         """Return a solution's gamma as integers, rounded and not repaired."""

@@ -33,7 +33,7 @@ from dpopt.ballots.tabulate import FLOATS, audit_rule, largest, rule_at
 from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
 from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words
-from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
+from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.cost import DominatingPair, Least, least_of_ratio, require_pure
 from dpopt.privacy.exponential import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
@@ -185,29 +185,25 @@ class Multiclass(PrivateVoters, ClassSetting):
     def problem(self) -> Problem:
         """Return the program: variable "k", rows "sums", lazy rows "corners"."""
         self.require_program()
-        problem = self._program([self.pricing])
+        problem = self._program([self])
         # Configurations per second, over all rounds of pricing and the proof, for the progress
         # estimate.
         expect("design of the plurality", verify.corner_count(self.voters, self.classes), 2e6)
         return problem
 
-    def _program(self, targets: Sequence[Pricing]) -> Problem:
+    def _program(self, targets: Sequence[Self]) -> Problem:
         """Return the program over the rows of all targets: "corners", "corners 1", ..."""
         inputs, losses = self.domain, self.losses
         problem = Problem("plurality of private voters")
         problem.add_variables("k", inputs.size, lower=0.0, upper=1.0)
         problem.add_rows("sums", {"k": inputs.sums}, lower=1.0, upper=1.0)
-        for j, pricing in enumerate(targets):
-            problem.add_family(f"corners {j}" if j else "corners", pricing, over="k")
+        for j, target in enumerate(targets):
+            problem.add_family(f"corners {j}" if j else "corners", target.pricing, over="k")
         problem.minimise({"k": losses.costs * inputs.counts * self.occurring[inputs.rows]})
         # The uniform kernel is strictly feasible. Rows are divided by its slack for one output;
         # rows of larger sets have more slack.
         problem.set_inside({"k": 1.0 / self.classes}, slack=1.0)
         return problem
-
-    def under(self, curve: Sequence[Guarantee]) -> Problem:
-        """Return the program of one release that has every guarantee of a curve."""
-        return self._program([target.pricing for target in self.targets(curve)])
 
     def unmixed(self, solution: Solution) -> Table:
         """Return a solution's kernel as integers, rounded and not repaired."""

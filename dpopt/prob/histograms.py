@@ -434,14 +434,9 @@ def _with_record(
 ) -> Matrix:
     """Return S_p of every function that may be continued with p, for every vertex p.
 
-    Args:
-        state: functions of histograms of records + 1 records, shape (histograms, functions), in
-            the order of their last vertex.
-        records: number of records of the new functions.
-        pmfs: the vertices.
-        ends: number of functions whose last vertex is j or an earlier one, shape (l,); only these
-            are continued with vertex j, so that each composition occurs once.
-        linear: whether the state holds V, not log V.
+    The state holds V, or else log V, at histograms of records + 1 records, shape (histograms,
+    functions), in the order of their last vertex. Only the first ends[j] functions, whose last
+    vertex is j or an earlier one, are continued with vertex j: each composition occurs once.
     """
     table = histograms(records, pmfs.shape[1])
     # extended[c][h] is V[h + e_c]; axes of state: histogram, function.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mpmath import mp, mpf
 
 from dpopt.prob.histograms import checked_histograms, index_of
-from dpopt.smoothed import sampling
+from dpopt.smoothed import profile as package
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
 from tests.oracles import Counts, Pmf, compositions, delta, hypergeometric, multinomial
 
@@ -113,20 +113,20 @@ def log_of(value: Fraction) -> float:
 
 def log_profile(records: int, drawn: int, epsilon: float) -> Vector:
     """Return the package's ln delta of all databases over two categories."""
-    return sampling.log_profile(SamplingHistogram(records, drawn), epsilon)
+    return package.sampled_log_profile(SamplingHistogram(records, drawn), epsilon)
 
 
 def log_delta_at(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64]) -> Vector:
     """Return the package's ln delta of databases over two categories, each asked for by itself."""
     mechanism = SamplingHistogram(records, drawn)
     rows = np.column_stack([ones, records - ones])
-    return np.concatenate([sampling.log_delta_at(mechanism, epsilon, row) for row in rows])
+    return np.concatenate([package.log_delta_at(mechanism, epsilon, row) for row in rows])
 
 
 def log_divergence(records: int, drawn: int, epsilon: float, ones: npt.NDArray[np.int64]) -> Vector:
     """Return the package's ln D(H + 1 || H)."""
     mechanism = SamplingHistogram(records, drawn)
-    return sampling.pooled_log_divergence(mechanism, epsilon, records, ones)
+    return package.pooled_log_divergence(mechanism, epsilon, records, ones)
 
 
 def assert_logs(logs: npt.ArrayLike, exact: Iterable[Any], tolerance: float) -> None:

@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 
 from dpopt import ParameterError
 from dpopt.prob.histograms import histograms, index_of
-from dpopt.smoothed import privacy_profile, sampling, smoothed_delta
+from dpopt.smoothed import privacy_profile, profile, smoothed_delta
 from dpopt.smoothed.mechanisms import SamplingHistogram
 from tests import oracles
 from tests.smoothed import pmfs
@@ -223,7 +223,7 @@ def test_moderate_sizes_against_mpmath(
             mass /= (count + 1) * (n - size - drawn + count + 1)
         exact = float(mp.log(total))
     mechanism, ones = SamplingHistogram(n, drawn, 3), np.array([held - 1])
-    found = sampling.pooled_log_divergence(mechanism, epsilon, size, ones)
+    found = profile.pooled_log_divergence(mechanism, epsilon, size, ones)
     assert found[0] == pytest.approx(exact, rel=0, abs=2e-12)
 
 
@@ -260,6 +260,6 @@ def test_bad_arguments_are_refused() -> None:
 def test_too_many_compositions_are_refused_before_the_profile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sampling, "log_profile", lambda *_: pytest.fail("was computed"))
+    monkeypatch.setattr(profile, "sampled_log_profile", lambda *_: pytest.fail("was computed"))
     with pytest.raises(ParameterError, match="too many compositions"):
         smoothed_delta(SamplingHistogram(1000, 990, 3), 1.0, [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4]])
