@@ -319,8 +319,8 @@ Graph(5, 2).located(5) -> inputs
 Graph(5, 2).located([-1, 0]) -> inputs
 Graph(5, 2).located([[0]]) -> inputs
 Graph(5, 2).located([0.0]) -> inputs
-S3.located([4, -1, 0]) -> at least 0 and sum to 3
-S3.located([[3, 0, 0], [2, 0, 0]]) -> at least 0 and sum to 3
+S3.located([4, -1, 0]) -> add up to 3 records
+S3.located([[3, 0, 0], [2, 0, 0]]) -> add up to 3 records
 S3.located([3, 0]) -> 3 integers for each query
 S3.located(3) -> 3 integers for each query
 S3.located([[[3, 0, 0]]]) -> 3 integers for each query

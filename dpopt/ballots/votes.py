@@ -15,6 +15,7 @@ from dpopt._numbers import digits, shown, typed_rational
 from dpopt._types import Vector, frozen
 from dpopt.data.tally import Tally
 from dpopt.table import SortedHistograms
+from dpopt.table.histograms import checked_counts
 
 IntTable = npt.NDArray[np.int64]
 
@@ -40,19 +41,7 @@ def counted(data: Any, voters: int, classes: int) -> tuple[IntTable, bool]:  # n
     """
     if not isinstance(data, Counts | Tally):
         return count_queries(data, voters, classes)
-    array = _checks.array("counts", data.counts)
-    if array.ndim not in (1, 2) or array.shape[-1] != classes:
-        raise ParameterError(
-            f"counts has shape {array.shape}; it must be ({classes},) or (queries, {classes})."
-        )
-    table = as_integers(np.atleast_2d(array), voters) if array.dtype.kind in "iu" else None
-    if table is None:
-        raise ParameterError(
-            f"counts holds a value that is none; counts are integers in 0..{voters}."
-        )
-    if np.any(np.einsum("qc->q", table) != voters):
-        raise ParameterError(f"counts of a query must add up to {voters} records.")
-    return table, array.ndim == 1
+    return checked_counts(data.counts, voters, classes)
 
 
 def count_queries(votes: npt.ArrayLike, voters: int, classes: int) -> tuple[IntTable, bool]:

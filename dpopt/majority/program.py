@@ -369,12 +369,8 @@ class CornerValues:
     ) -> tuple[float, Counts, list[Priced]]:
         """Return the largest left-hand side, its multiset, and all in [low, high], each once.
 
-        Args:
-            h: antisymmetric, on 0..K.
-            low: least left-hand side of interest.
-            high: if a left-hand side is above this, only the largest one is returned.
-            error: bound on the rounding error of a left-hand side.
-            most: the enumeration stops once it has more multisets than this.
+        h is antisymmetric, on 0..K, and ``error`` bounds the rounding of a left-hand side. If the
+        largest is above ``high``, no others are enumerated; nor are many more than ``most``.
         """
         values, bounds, table = self._parts(h)
         top = float(values.max())

@@ -201,7 +201,7 @@ class RevealOrObscure(CategorySetting):
         try:
             verdict = self._decided(table)
         except verify.Refused:
-            audit = _audit(self, table)
+            audit = audited(self, table, constant=self.constant)
             before, after = str(audit.witness.runs), str(audit.witness.neighbour_runs)
             raise NotPrivateError(
                 f"rule {self.rule!r} is not {self.epsilon:g}-DP for n = {self.records}, k = "
@@ -233,7 +233,7 @@ class RevealOrObscure(CategorySetting):
     def spent(self, table: tuple[int, ...], epsilon: float | None, delta: float | None) -> Least:
         """Return the least epsilon for delta = 0, exactly: the witness attains the worst ratio."""
         require_pure(self.kind, epsilon, delta)
-        audit = _audit(self, table)
+        audit = audited(self, table, constant=self.constant)
         after, before = audit.witness.neighbour_runs, audit.witness.runs
         words = f"(count, categories): {after}", f"(count, categories): {before}"
         return least_of_ratio(audit.worst_ratio, words, (0,))
@@ -269,7 +269,7 @@ class RevealOrObscure(CategorySetting):
 
         ``obscuring(m)`` returns q_m; ``excess_factor`` is None if the ratio is unbounded.
         """
-        audit = partial(_audit, self, table)
+        audit = partial(audited, self, table, constant=self.constant)
         return {
             **super().report(table),
             "q": lambda: frozen([weight / UNIT for weight in table]),
@@ -320,12 +320,6 @@ class RevealOrObscure(CategorySetting):
                 f"0..2^{BITS}."
             )
         return listed
-
-
-@lru_cache(maxsize=8)
-def _audit(setting: RevealOrObscure, table: tuple[int, ...]) -> RooAudit:
-    """Return the audit, cached: errors and the report of a design both use it."""
-    return audited(setting, table, constant=setting.constant)
 
 
 def _events(setting: RevealOrObscure, table: tuple[int, ...]) -> Iterator[Point]:
@@ -517,8 +511,9 @@ class RooAudit:
         return brief(self)
 
 
-def audited(setting: RooSetting, weights: Sequence[int], *, constant: bool) -> RooAudit:
-    """Return the largest probability ratio of a rule over all neighbours, exactly."""
+@lru_cache(maxsize=8)
+def audited(setting: RooSetting, weights: tuple[int, ...], *, constant: bool) -> RooAudit:
+    """Return the largest probability ratio of a rule over all neighbours, exactly; cached."""
     numerator, denominator, worst, rows = 0, 1, (0, 0, 0, 0), 0
     n, k = setting.records, setting.categories
     for (_, *move), before, after in verify.chances_of_moves(n, k, list(weights), constant):

@@ -224,15 +224,7 @@ class SortedHistograms(Inputs):
 
     def located(self, data: Any) -> tuple[IntMatrix, bool]:  # noqa: ANN401
         """Return the checked counts, shape (queries, k), and whether they were of one query."""
-        array = _checks.array("counts", data)
-        fits = array.ndim in (1, 2) and array.shape[-1:] == (self.categories,)
-        if not fits or not np.issubdtype(array.dtype, np.integer):
-            raise ParameterError(f"counts must be {self.categories} integers for each query.")
-        counts = np.atleast_2d(array).astype(np.int64, copy=False)
-        sums = np.einsum("qk->q", counts)
-        if counts.size and (counts.min() < 0 or np.any(sums != self.records)):
-            raise ParameterError(f"counts must be at least 0 and sum to {self.records}.")
-        return counts, array.ndim == 1
+        return checked_counts(data, self.records, self.categories)
 
     def rows_of(self, located: IntMatrix) -> IntVector:
         """Return the sorted histogram of each query."""
@@ -290,6 +282,20 @@ class SortedHistograms(Inputs):
     def listed(self) -> Iterator[tuple[int, ...]]:
         """Yield the sorted histograms."""
         yield from map(tuple, self.histograms.tolist())
+
+
+def checked_counts(data: npt.ArrayLike, records: int, categories: int) -> tuple[IntMatrix, bool]:
+    """Return the counts of each query, and whether there is only one; see `SortedHistograms`."""
+    array = _checks.array("counts", data)
+    fits = array.ndim in (1, 2) and array.shape[-1:] == (categories,)
+    if not fits or not np.issubdtype(array.dtype, np.integer):
+        raise ParameterError(f"counts must be {categories} integers for each query.")
+    counts = np.atleast_2d(array).astype(np.int64, copy=False)
+    # Counts above n are rejected first, as 64-bit sums could wrap around.
+    inside = not counts.size or 0 <= counts.min() <= counts.max() <= records
+    if not inside or np.any(np.einsum("qk->q", counts) != records):
+        raise ParameterError(f"counts of a query must add up to {records} records, none below 0.")
+    return counts, array.ndim == 1
 
 
 @lru_cache(maxsize=8)

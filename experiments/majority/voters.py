@@ -27,7 +27,7 @@ def pmf_words(prior: str) -> str:
         return "U" + " or ".join(parts)
     if isinstance(pmf, majority.BetaPrior):
         return f"Beta({_ends((pmf.a, pmf.b))})"
-    return f"p = {_ends(pmf.p)}"
+    return f"p = {_ends(pmf.p)}" if isinstance(pmf, majority.PointPrior) else str(pmf)
 
 
 def under(prior: str) -> str:

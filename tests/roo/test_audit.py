@@ -175,4 +175,4 @@ def test_one_large_q_is_caught_wherever_it_is() -> None:
     for m in (18, 40, 70):
         changed = [*weights[:m], UNIT // 2, *weights[m + 1 :]]
         assert decided(setting, changed, constant=False) < 0
-        assert m in audited(setting, changed, constant=False).witness.minima
+        assert m in audited(setting, tuple(changed), constant=False).witness.minima
