@@ -103,7 +103,7 @@ class PrivateVoters(Budgeted):
         return self._program([self.one_release(point) for point in limits])
 
     @abstractmethod
-    def _program(self, targets: Sequence[Self]) -> Problem:
+    def _program(self, targets: Sequence[Any]) -> Problem:
         """Return the program over the privacy rows of all targets."""
 
 

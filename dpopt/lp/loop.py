@@ -322,7 +322,14 @@ class _Loop:
         # Distance from the best feasible point to the bound; infinite without such a point.
         gap = np.inf if self.feasible is None else float(cost @ self.feasible) - self.lower
         if notify:
-            self.report_round(answer, gap)
+            objective, bound = self.sign * float(cost @ answer.x), self.sign * self.lower
+            rows = self.relaxation.rows.count
+            message = (
+                f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
+                f"bound {bound:.9g}, gap {gap:.1e}, {rows:,} rows"
+            )
+            numbers = (objective, worst, rows, bound, gap)
+            report(Progress(_TASK, self.rounds, None, message, None, *numbers))
         if not (stop and violated) or self.feasible is None:
             return None
         if gap > stop * objective_size(cost, self.feasible):
@@ -332,17 +339,6 @@ class _Loop:
             return None
         self.central = True
         return stopped
-
-    def report_round(self, answer: _Answer, gap: float) -> None:
-        """Report a round to the listeners."""
-        worst, rows = answer.worst, self.relaxation.rows.count
-        objective, bound = self.sign * float(self.model.cost @ answer.x), self.sign * self.lower
-        message = (
-            f"{self.problem.name}: objective {objective:.9g}, worst violation {worst:.1e}, "
-            f"bound {bound:.9g}, gap {gap:.1e}, {rows:,} rows"
-        )
-        numbers = (objective, worst, rows, bound, gap)
-        report(Progress(_TASK, self.rounds, None, message, None, *numbers))
 
     def extend(self, cuts: Iterable[tuple[str, Rows]]) -> Rows | None:
         """Add those cuts to the relaxation that it does not have, and return them if any."""

@@ -332,7 +332,7 @@ class Majority(Voters):
             )
         return self._program([self])
 
-    def _program(self, targets: Sequence[Voters]) -> Problem:
+    def _program(self, targets: Sequence[Any]) -> Problem:
         """Return the program over all targets of the same voters."""
         problem = problem_of_targets(self, targets)
         self._add_objective(problem, _visible)

@@ -191,7 +191,7 @@ class Multiclass(PrivateVoters, ClassSetting):
         expect("design of the plurality", verify.corner_count(self.voters, self.classes), 2e6)
         return problem
 
-    def _program(self, targets: Sequence[Self]) -> Problem:
+    def _program(self, targets: Sequence[Any]) -> Problem:
         """Return the program over the rows of all targets: "corners", "corners 1", ..."""
         inputs, losses = self.domain, self.losses
         problem = Problem("plurality of private voters")
