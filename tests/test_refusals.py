@@ -254,10 +254,6 @@ lp.solve(program(), "Mosek") -> such as cvxpy:CLARABEL.
 lp.solve(Problem()) -> no variables
 Problem().assemble() -> no variables
 Problem().then_minimise([1.0]) -> no objective before
-lp.solve(ASKED, families=[1]) -> families is
-lp.solve(ASKED, families={"a": (X, 3)}) -> pairs
-lp.solve(ASKED, families={"a": (cp.norm(X), print)}) -> 'a' is over
-lp.solve(ASKED, families={"a": (K3, print)}) -> 'a' is over
 add([[1.0]], upper=1.0) -> 'r' have 1 columns
 add({"x": [[1.0]]}, upper=1.0) -> 'x' has shape (1, 1)
 add({"x": [[1.0, 1.0]]}) -> lower and upper

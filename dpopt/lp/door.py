@@ -1,6 +1,6 @@
 """The cvxpy interface: solve a `cvxpy.Problem` by the cutting-plane loop of dpopt.
 
-cvxpy compiles the problem (once for all parameter values, if it is DPP and has no lazy rows). It
+cvxpy compiles the problem (once for all parameter values, if it is DPP). It
 becomes a `Problem` with one block of rows for each constraint, and the solution is written back to
 the user's variables and constraints. To learn which row belongs to which constraint, row numbers
 are passed to cvxpy as multipliers: each arrives at the constraint that its row comes from. Only
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -27,21 +27,16 @@ from cvxpy.reductions.solution import Solution as CvxpyAnswer
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_values
 
-from dpopt import _checks
 from dpopt._errors import InfeasibleError, ParameterError, SolverError
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend
-from dpopt.lp.model import Oracle
 from dpopt.lp.problem import Problem
 from dpopt.lp.solution import Solution, Status
 
-Families: TypeAlias = Mapping[str, tuple[cp.Expression, Oracle]]
-"""By name, an affine expression (such as a variable) and the oracle that separates its value."""
-
 # What errors call the problem.
 _TITLE = "cvxpy problem"
-# Names of cvxpy's epigraph variables and constraints, and of the variables that oracles see.
-_AUXILIARY, _SEEN = "(auxiliary)", "(seen by) "
+# Name of cvxpy's epigraph variables and constraints.
+_AUXILIARY = "(auxiliary)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,13 +62,11 @@ def solve_cvxpy(
     backend: str | Backend,
     solve: Callable[..., Solution],
     *,
-    families: Families | None = None,
     start: Solution | None = None,
     **others: Any,  # noqa: ANN401
 ) -> CvxpySolution:
     """Solve a cvxpy problem by ``solve``, which is `dpopt.lp.loop.solve`."""
     _require_solvable(problem)
-    families = _require_families(families, problem)
     begin = perf_counter()
     if not problem.variables():
         raise ParameterError("problem has no variables; there is nothing to solve for.")
@@ -87,16 +80,14 @@ def solve_cvxpy(
         start = start.inner
     sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
     with _quiet():
-        compiled = _Compiled(problem, families)
-        lp, order = compiled.program(families)
+        compiled = _Compiled(problem)
+        lp, order = compiled.program()
     try:
         inner = solve(lp, backend, start=start, **others)
     except InfeasibleError as error:
         problem.unpack(CvxpyAnswer(cp.INFEASIBLE, sign * math.inf, {}, {}, {}))
         # Only the user's constraints are named.
-        hidden = (_AUXILIARY, _SEEN)
-        names = (name.removeprefix("bounds of ") for name in error.blocks)
-        own = [not name.startswith(hidden) for name in names]
+        own = [not name.removeprefix("bounds of ").startswith(_AUXILIARY) for name in error.blocks]
         blocks = tuple(compress(error.blocks, own)) or error.blocks
         conflict = f"no point satisfies {_TITLE!r}; in conflict: {', '.join(blocks)}."
         raise InfeasibleError(conflict if blocks else str(error), blocks) from None
@@ -120,7 +111,7 @@ def solve_cvxpy(
         objective=objective,
         bound=bound,
         gap=sign * (objective - bound),
-        duals=duals | {name: frozen(-sign * inner.duals[name]) for name in families},
+        duals=duals,
         seconds=perf_counter() - begin,
     )
 
@@ -155,27 +146,6 @@ def _require_solvable(problem: cp.Problem) -> None:
         raise ParameterError(
             f"problem is not convex by cvxpy's rules (DCP): see {where}; it must be."
         )
-
-
-def _require_families(families: Any, problem: cp.Problem) -> Families:  # noqa: ANN401
-    if families is None:
-        return {}
-    pairs: Any = families.items() if isinstance(families, Mapping) else [("", families)]
-    ids = {variable.id for variable in problem.variables()}
-    for name, pair in pairs:
-        fits = isinstance(name, str) and name and isinstance(pair, Sequence) and len(pair) == 2
-        if not fits or not isinstance(pair[0], cp.Expression) or not callable(pair[1]):
-            raise ParameterError(
-                f"families is {_checks.shown(families)}; it must be a mapping from names to pairs "
-                "(variable, oracle)."
-            )
-        own = {variable.id for variable in pair[0].variables()}
-        if not pair[0].is_affine() or not own or not own <= ids or pair[0].size == 0:
-            raise ParameterError(
-                f"family {name!r} is over {str(pair[0])[:60]!r}; it must be over a variable or an "
-                "affine expression of variables that stand in the problem."
-            )
-    return families
 
 
 def unique(names: Sequence[str], reserved: Sequence[str] = ()) -> list[str]:
@@ -233,21 +203,11 @@ _LINEAR = _Linear()
 
 
 class _Compiled:
-    """A compiled linear program: A x = b in its first rows, A x <= b in the others.
+    """A compiled linear program: A x = b in its first rows, A x <= b in the others."""
 
-    Each family gets an extra variable, equal to the family's expression by an extra constraint.
-    """
-
-    def __init__(self, problem: cp.Problem, families: Families) -> None:
-        self.problem = self.probed = problem
-        sizes = {name: expression.size for name, (expression, _) in families.items()}
-        self.seen = {name: cp.Variable(size, name=_SEEN + name) for name, size in sizes.items()}
-        self.equal: list[Any] = [
-            variable == cp.vec(families[name][0], order="C") for name, variable in self.seen.items()
-        ]
-        if families:
-            self.probed = cp.Problem(problem.objective, [*problem.constraints, *self.equal])
-        compiled: Any = self.probed.get_problem_data(
+    def __init__(self, problem: cp.Problem) -> None:
+        self.problem = problem
+        compiled: Any = problem.get_problem_data(
             _LINEAR,  # pyright: ignore[reportArgumentType]
             ignore_dpp=not problem.is_dpp(),
         )
@@ -261,28 +221,28 @@ class _Compiled:
         """Return the row indices by constraint name; rows of no constraint come last."""
         count = self.data["b"].size
         duals = self.answer(np.zeros(self.data["c"].size), np.arange(count, dtype=float)).dual_vars
-        names = unique([*constraint_names(self.problem), *(_SEEN + name for name in self.seen)])
         blocks, free = {}, np.ones(count, dtype=bool)
-        for name, constraint in zip(names, [*self.problem.constraints, *self.equal], strict=True):
+        names = constraint_names(self.problem)
+        for name, constraint in zip(names, self.problem.constraints, strict=True):
             # cvxpy flips the sign of some constraints, and so of their row numbers.
             numbers = np.abs(np.ravel(duals.get(constraint.id, []))).astype(np.int64)
             blocks[name], free[numbers] = numbers, False
         blocks[_AUXILIARY] = np.flatnonzero(free)
         return {name: rows for name, rows in blocks.items() if rows.size}
 
-    def program(self, families: Families) -> tuple[Problem, npt.NDArray[np.int64]]:
+    def program(self) -> tuple[Problem, npt.NDArray[np.int64]]:
         """Return a problem with a block of rows for each constraint, and its order of the rows."""
         matrix, limits = sp.csr_array(self.data["A"]), np.asarray(self.data["b"], dtype=float)
         lower = np.where(np.arange(limits.size) < self.data["dims"].zero, limits, -np.inf)
         rows, stuffed = self.rows(), self.data[settings.PARAM_PROB]
-        labels = unique([*rows], [*families])
+        labels = unique([*rows])
         offsets = stuffed.var_id_to_col
         variables = sorted(stuffed.variables, key=lambda variable: offsets[variable.id])
         # cvxpy may have replaced a variable by a smaller one of the same name.
-        user_names = {str(variable.name()) for variable in self.probed.variables()}
+        user_names = {str(variable.name()) for variable in self.problem.variables()}
         own = [str(variable.name()) for variable in variables]
         own = [name if name in user_names else _AUXILIARY for name in own]
-        names = unique(own, [*families, *labels])
+        names = unique(own, labels)
         name_of = {variable.id: name for name, variable in zip(names, variables, strict=True)}
         lp = Problem(_TITLE)
         ends = self.data[settings.LOWER_BOUNDS], self.data[settings.UPPER_BOUNDS]
@@ -297,8 +257,6 @@ class _Compiled:
             )
         for label, indices in zip(labels, rows.values(), strict=True):
             lp.add_rows(label, matrix[indices], lower=lower[indices], upper=limits[indices])
-        for name, (_, oracle) in families.items():
-            lp.add_family(name, oracle, over=name_of[self.seen[name].id])
         # The compiled program always minimises.
         if isinstance(self.problem.objective, cp.Maximize):
             lp.maximise(-self.data["c"])

@@ -34,7 +34,6 @@ from dpopt.lp.solution import BASIC, Basis, Solution, Status, advice, joined, st
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from dpopt.lp.door import Families
 
 # What progress calls the solve.
 _TASK = "linear program"
@@ -421,14 +420,13 @@ def solve(
     stop_at_gap: float = 0.0,
     max_rounds: int = 1000,
     start: Solution | None = None,
-    families: Families | None = None,
 ) -> Solution:
     """Solve a linear program, `Problem` or `cvxpy.Problem`, to optimality.
 
-    Constraint sets too large to write out are families of lazy rows, given by a separation oracle
-    that returns rows violated at a point. Each round solves the relaxation over the rows so far and
-    adds what the oracles return, until no row is violated. `dpopt.reporting` receives a `Progress`
-    for each round.
+    Constraint sets too large to write out are families of lazy rows (`Problem.add_family`), given
+    by a separation oracle that returns rows violated at a point. Each round solves the relaxation
+    over the rows so far and adds what the oracles return, until no row is violated.
+    `dpopt.reporting` receives a `Progress` for each round.
 
     Args:
         problem: a `Problem`, which is not changed; or a linear `cvxpy.Problem`, whose variables and
@@ -455,8 +453,6 @@ def solve(
             same name, the same number of variables and the same oracle object; cuts must depend on
             nothing but the oracle. The optimum does not depend on the start beyond the tolerances,
             but among several optimal points another one may be returned.
-        families: lazy rows of a `cvxpy.Problem`: by name a pair (variable or affine expression,
-            oracle that separates its values, flattened in C order). A `Problem` has its own.
 
     Returns:
         An optimal `Solution`, or one within ``stop_at_gap``, as its status says; residual and dual
@@ -490,11 +486,9 @@ def solve(
 
         others: Any = {"tolerance": tolerance, "relative_gap": relative_gap}
         others |= {"time_limit": time_limit, "max_rounds": max_rounds, "start": start}
-        return solve_cvxpy(cast("cp.Problem", problem), backend, solve, families=families, **others)
+        return solve_cvxpy(cast("cp.Problem", problem), backend, solve, **others)
     problem = cast(Problem, problem)
     _checks.instance("problem", problem, Problem)
-    if families is not None:
-        raise ParameterError("families belong to a cvxpy problem; use problem.add_family.")
     solver, max_rounds = get_backend(backend), _checks.integer("max_rounds", max_rounds, 1)
     tolerance = solver.tolerance if tolerance is None else tolerance
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)

@@ -9,17 +9,15 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-import dpopt
 from dpopt import (
     InfeasibleError,
     ParameterError,
     Problem,
     SolverError,
-    majority,
     privacy_constraints,
     solve,
 )
-from dpopt.lp import Separation, make_rows
+from dpopt.lp import make_rows
 from dpopt.lp.certificates import implied_bound, implied_box
 
 CLOSE = 2e-6
@@ -270,64 +268,6 @@ def test_a_program_whose_parameters_are_not_disciplined_is_solved_without_a_warn
     assert solve(problem).objective == pytest.approx(12.0)
 
 
-def simplex_oracle(x: np.ndarray) -> Separation:
-    """|x|_1 <= 1 with a row for each sign pattern: the worst only."""
-    row = np.sign(x)
-    worst = float(row @ x) - 1.0
-    rows = make_rows(np.where(row == 0, 1.0, row)[None], upper=1.0)
-    return Separation(rows.take(np.array([worst > 0])), worst, 2**x.size)
-
-
-def test_a_family_sees_values_row_by_row() -> None:
-    x: Any = cp.Variable((2, 3), name="x", bounds=[-5, 5])
-    cost = np.array([[1.0, 2.0, -6.0], [0.5, 3.0, 4.0]])
-    seen = []
-
-    def oracle(values: np.ndarray) -> Separation:
-        seen.append(values)
-        return simplex_oracle(values)
-
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, x))), [(x <= 4).set_label("cap")])
-    solution = solve(problem, families={"diamond": (x, oracle)})
-    assert solution.objective == pytest.approx(-6.0)
-    np.testing.assert_allclose(seen[-1], solution["x"].ravel(), atol=1e-12)
-    np.testing.assert_allclose(solution["x"], [[0, 0, 1], [0, 0, 0]], atol=1e-9)
-    assert float(np.sum(solution.duals["diamond"])) == pytest.approx(6.0)
-    assert solution.bound <= solution.objective + 1e-9
-
-
-def test_a_family_over_an_expression_with_an_offset() -> None:
-    x: Any = cp.Variable((2, 2), symmetric=True, name="x")
-    problem = cp.Problem(cp.Maximize(x[0, 1] + x[1, 0]), [cp.abs(x) <= 9])
-    solution = solve(problem, families={"diamond": (2 * x.T - 1, simplex_oracle)})
-    # |2 x - 1|_1 <= 1 over four entries, two of them equal: 2 |2 x01 - 1| <= 1, the others 1/2.
-    assert solution["x"][0, 1] == pytest.approx(0.75)
-    assert solution.objective == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize(
-    ("voters", "epsilon", "allowance", "deltas"),
-    [(11, 0.1, 3, {}), (15, 0.2, 4, {}), (7, 0.1, 2, {"voter_delta": 1e-5, "delta": 1e-3})],
-)
-def test_the_majority_modelled_in_cvxpy(
-    voters: int, epsilon: float, allowance: float, deltas: dict[str, Any]
-) -> None:
-    middle = (voters + 1) // 2
-    gamma = cp.Variable(middle, name="gamma", nonneg=True)
-    weights = dpopt.Majority(voters, epsilon, allowance).linear
-    problem = cp.Problem(cp.Maximize(weights @ gamma), [(gamma <= 1).set_label("one")])
-    setting = dpopt.Majority(voters, epsilon, allowance, **deltas)
-    corners = majority.CornerOracle(setting)
-    solution = solve(problem, families={"corners": (gamma, corners)})
-    best = dpopt.design(dpopt.Majority(voters, epsilon, allowance, **deltas))
-    assert solution.objective == pytest.approx(float(weights @ best.gamma[middle:]), abs=1e-9)
-    assert abs(solution.gap) < 1e-9
-    assert set(solution.duals) == {"one", "corners"}
-    assert solution.duals["one"].shape == (middle,)
-    assert np.min(solution.duals["corners"]) >= -1e-12
-    assert np.max(solution.duals["corners"]) > 0
-
-
 @pytest.mark.filterwarnings("ignore::cvxpy.utilities.warn.CvxpyDeprecationWarning")
 def test_constraints_of_every_class() -> None:
     x: Any = cp.Variable((2, 2), name="x", bounds=[-4, 4])
@@ -347,24 +287,6 @@ def test_constraints_of_every_class() -> None:
     with pytest.raises(InfeasibleError) as caught:
         solve(tight)
     assert caught.value.blocks == ("turned over", "constraint 3")
-
-
-def test_a_start_keeps_basis_and_cuts() -> None:
-    price = cp.Parameter(nonneg=True, value=1.0)
-    gamma = cp.Variable(8, name="gamma", bounds=[0, 1])
-    weights = dpopt.Majority(15, 0.2, 4).linear
-    problem = cp.Problem(cp.Maximize(weights @ gamma - price * gamma[7]))
-    families = {"corners": (gamma, majority.CornerOracle(dpopt.Majority(15, 0.2, 4)))}
-    cold = solve(problem, families=families)
-    again = solve(problem, families=families, start=cold)
-    assert again.objective == pytest.approx(cold.objective, abs=1e-9)
-    assert (again.rounds, again.iterations) == (1, 0)
-    assert cold.rounds > 1
-    price.value = 1e-3
-    warm = solve(problem, families=families, start=again)
-    fresh = solve(problem, families=families)
-    assert warm.objective == pytest.approx(fresh.objective, abs=1e-9)
-    assert warm.iterations < fresh.iterations
 
 
 @pytest.mark.slow_after(3)
