@@ -209,8 +209,8 @@ dpopt.certify([[0.5, 0.5]], 1.0) -> at least 2 inputs
 dpopt.certify([[0.5, NAN], [0.5, 0.5]]) -> kernel holds nan for input 0 and output 1
 dpopt.certify([[0.5, 0.4], [0.5, 0.5]]) -> row of input 0 sums to 0.9
 dpopt.certify([[1.5, -0.5], [0.5, 0.5]]) -> row of input 0 has -0.5 of negative probability
-dpopt.certify({"a": [0.5, 0.5], "b": [0.5, "x"]}) -> column 'b' that is no list of numbers
-dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> output 0 twice
+dpopt.certify({"a": [0.5, 0.5], "b": [0.5, "x"]}) -> column 'b' of kernel is not an array
+dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> 2 lines of input 0 with output 0
 dpopt.certify({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}) -> write 0 if it is
 dpopt.certify(cp.Variable((2, 2))) -> has no value; solve it first
 dpopt.certify("no-such.csv") -> no such file

@@ -56,17 +56,13 @@ class _Options(TypedDict, total=False):
     graph: GraphLike
     shape: Sequence[int] | None
     inputs: Names | None
+    constraints: object
     tolerance: float
 
 
 @overload
 def certify(
-    kernel: object,
-    epsilon: float,
-    delta: float = ...,
-    *,
-    constraints: object = ...,
-    **options: Unpack[_Options],
+    kernel: object, epsilon: float, delta: float = ..., **options: Unpack[_Options]
 ) -> Design: ...
 
 
@@ -170,13 +166,18 @@ def certify(
         (True, True)
     """
     if setting is not None:
-        arguments = (epsilon, delta, graph, shape, inputs, constraints, tolerance)
-        return _design_of_values(kernel, setting, arguments)
+        given = {"epsilon": epsilon, "delta": delta != 0 or None, "shape": shape, "inputs": inputs}
+        given |= {"graph": None if _complete(graph) else graph, "constraints": constraints}
+        given["tolerance"] = None if tolerance == TOLERANCE else tolerance
+        for name in [name for name, value in given.items() if value is not None][:1]:
+            raise ParameterError(
+                f"{name} is given and so is setting, which has its own; leave {name} out."
+            )
+        return _design_of_values(kernel, setting)
     tolerance = _checks.real("tolerance", tolerance, 0.0, 1.0, open_lower=True)
     if isinstance(kernel, Design | Table):
-        complete = isinstance(graph, str) and graph == "complete"
-        alone = complete and inputs is None and shape is None and constraints is None
-        if not alone or (epsilon is None) == (delta is None):
+        alone = inputs is None and shape is None and constraints is None
+        if not (alone and _complete(graph)) or (epsilon is None) == (delta is None):
             raise ParameterError(
                 f"kernel is {_checks.shown(kernel)}, of which certify returns the least epsilon or "
                 "delta between its own neighbours; for more take its probabilities, such as "
@@ -218,6 +219,10 @@ def certify(
     repaired = _near(wanted, values, tolerance)
     cost = float_up(_moved(values, repaired))
     return made(wanted, repaired, float_bound=None, _details={"moved": cost})
+
+
+def _complete(graph: GraphLike) -> bool:
+    return isinstance(graph, str) and graph == "complete"
 
 
 def _keeping_rows(setting: Kernel, values: Matrix) -> Vector:
@@ -288,18 +293,13 @@ def _rational(table: Matrix, inputs: Inputs) -> Table:
 
 def _moved(original: Matrix, table: Table) -> Fraction:
     """Return the largest change of the probability of an event, over all inputs, exactly."""
-    outputs, total, worst = original.shape[1], table.total, Fraction(0)
+    outputs, worst = original.shape[1], Fraction(0)
     for x, row in enumerate(original.tolist()):
-        ratios = [value.as_integer_ratio() for value in row]
-        # Denominators of floats are powers of 2: the largest is a common multiple.
-        common = max(below for _, below in ratios)
         weights = table.weights[x * outputs : (x + 1) * outputs]
-        gained = lost = 0
-        for (top, below), weight in zip(ratios, weights, strict=True):
-            change = weight * common - top * (common // below) * total
-            gained, lost = gained + max(change, 0), lost + max(-change, 0)
-        worst = max(worst, Fraction(max(gained, lost), common * total))
-    return worst
+        changes = [w - Fraction(v) * table.total for v, w in zip(row, weights, strict=True)]
+        gained = sum((change for change in changes if change > 0), Fraction(0))
+        worst = max(worst, gained, gained - sum(changes, Fraction(0)))
+    return worst / table.total
 
 
 def _pmf_table(table: object, tolerance: float) -> Matrix:
@@ -328,27 +328,13 @@ def _pmf_table(table: object, tolerance: float) -> Matrix:
     return frozen(array)
 
 
-def _design_of_values(point: object, setting: object, arguments: tuple[object, ...]) -> Design:
+def _design_of_values(point: object, setting: object) -> Design:
     """Return the design of a setting at the values of its variables that a solver found."""
     if not isinstance(setting, Setting):
         raise ParameterError(
             f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
         )
-    defaults = {"epsilon": None, "delta": 0.0, "graph": "complete", "shape": None, "inputs": None}
-    defaults |= {"constraints": None, "tolerance": TOLERANCE}
-    for (name, default), value in zip(defaults.items(), arguments, strict=True):
-        same = value is default or (type(value) is type(default) and value == default)
-        if not same:
-            raise ParameterError(
-                f"{name} is given and so is setting, which has its own; leave {name} out."
-            )
-    values = _plain_values(point)
-    if isinstance(values, Mapping):
-        raise ParameterError(
-            "point has columns with names; beside a setting it must be an array, its rows in the "
-            "order of the setting."
-        )
-    values = _checks.floats("point", values)
+    values = _checks.floats("point", _plain_values(point))
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
     if isinstance(setting, Kernel) and values.ndim > 1:
@@ -480,39 +466,35 @@ def _of_columns(columns: Mapping[str, Sequence[Any]]) -> Given:
     if entry is None:
         return _of_wide(columns)
     inputs, outputs = (_positions(name, columns[name]) for name in ("input", "output"))
-    # NaN marks pairs (input, output) without a line.
-    table = np.full((len(inputs), len(outputs)), np.nan)
-    entries = _numbers(entry, columns[entry])
-    for x, y, number in zip(columns["input"], columns["output"], entries, strict=True):
-        at = inputs[plain_name("input", x)], outputs[plain_name("output", y)]
-        if not np.isnan(table[at]):
-            raise ParameterError(
-                f"kernel holds input {_checks.shown(x)} with output {_checks.shown(y)} twice."
-            )
-        table[at] = number
-    if np.isnan(table).any():
-        x, y = np.argwhere(np.isnan(table))[0].tolist()
+    x = np.array([inputs[plain_name("input", name)] for name in columns["input"]])
+    y = np.array([outputs[plain_name("output", name)] for name in columns["output"]])
+    table, lines = np.zeros((2, len(inputs), len(outputs)))
+    table[x, y] = _numbers(entry, columns[entry])
+    np.add.at(lines, (x, y), 1)
+    if np.any(lines != 1):
+        i, j = np.argwhere(lines != 1)[0].tolist()
         raise ParameterError(
-            f"kernel has no {entry} for input {_checks.shown(list(inputs)[x])} and output "
-            f"{_checks.shown(list(outputs)[y])}; write 0 if it is impossible."
+            f"kernel has {lines[i, j]:g} lines of input {_checks.shown(list(inputs)[i])} with "
+            f"output {_checks.shown(list(outputs)[j])}; each pair has one: write 0 if it is "
+            "impossible."
         )
     output_names = checked_names("outputs", tuple(outputs), len(outputs))
-    ordered = _are_numbers(columns["input"])
-    return Given(table, tuple(inputs), output_names, ordered)
+    return Given(table, tuple(inputs), output_names, _are_numbers(columns["input"]))
 
 
 def _of_wide(columns: Mapping[str, Sequence[Any]]) -> Given:
     """Return the table with a column for each output, and perhaps a first one of input names."""
     named = columns["input"] if len(columns) > 1 and next(iter(columns)) == "input" else None
-    outputs = [name for name in columns if named is None or name != "input"]
+    outputs = [*columns][named is not None :]
     value_columns = [_numbers(name, columns[name]) for name in outputs]
-    if not value_columns:
-        raise ParameterError("kernel has no columns; it must have one for each output.")
-    if len({column.size for column in value_columns}) > 1:
-        raise ParameterError("kernel has columns of different lengths; they must be equal.")
+    if len({column.size for column in value_columns}) != 1:
+        raise ParameterError(
+            f"kernel has {len(value_columns)} columns of numbers; it must have one for each "
+            "output, all of the same length."
+        )
     table = np.stack(value_columns, axis=1)
     numeric = all(name.isascii() and name.isdigit() for name in outputs)
-    names = tuple(int(name) if numeric else name for name in outputs)
+    names = [int(name) if numeric else name for name in outputs]
     output_names = checked_names("outputs", names, len(names))
     if named is None:
         return Given(table, None, output_names)
@@ -535,13 +517,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float | np.number) for value in values)
 
 
-def _numbers(name: str, values: Sequence[Any]) -> Matrix:
-    try:
-        numbers = _checks.floats(name, values)
-    except ParameterError:
-        numbers = np.empty(())
+def _numbers(name: str, values: Sequence[Any]) -> Vector:
+    numbers = _checks.floats(f"column {_checks.shown(name)} of kernel", values)
     if numbers.ndim != 1:
-        raise ParameterError(
-            f"kernel has a column {_checks.shown(name)} that is no list of numbers."
-        )
+        raise ParameterError(f"kernel holds lists in column {_checks.shown(name)}.")
     return numbers

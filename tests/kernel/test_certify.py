@@ -401,7 +401,7 @@ def test_names_belong_to_tables() -> None:
             dpopt.certify(design, **asked)
     with pytest.raises(ParameterError, match="inputs is given and so is setting"):
         dpopt.certify(np.eye(4), setting=Kernel.example(), inputs="abcd")  # type: ignore[call-overload]
-    with pytest.raises(ParameterError, match="point has columns with names"):
+    with pytest.raises(ParameterError, match="point is a dict; it must be an array"):
         dpopt.certify(levels([*LEVELS]), setting=Kernel("absolute", 1.0, inputs=3, outputs=2))
 
 
