@@ -141,11 +141,9 @@ class Master:
         self.prior = np.full(n, 1 / n) if prior is None else prior
         self.sides = np.zeros(symmetry.blocks[0].shape[1])
         self.take(symmetry.first(first_patterns(n)))
-        # F at its latest evaluation.
-        self.latest = 0.0
         # Equal weights whose sums over the rows have mean 1; Newton's method makes each of them 1.
         self.theta = np.full(len(self.rows), n / self.rows.sum())
-        self.barrier = self.value / len(self.rows)
+        self.barrier = self.slopes()[0] / len(self.rows)
         self.slack = self.barrier / self.theta
         self.prior_slack = np.full(n if self.worst else 0, n * self.barrier)
 
@@ -159,13 +157,8 @@ class Master:
         """Lambda, shape (n,): equal for categories that a symmetry exchanges."""
         return self.symmetry.blocks[0] @ self.sides
 
-    @property
-    def value(self) -> float:
-        """F at the current weights."""
-        return self.slopes()[0]
-
     def slopes(self) -> tuple[float, Matrix]:
-        """Return F and B at the current weights."""
+        """Return F, which is kept as `latest`, and B at the current weights."""
         weights = self.theta / (self.rows @ self.prior)
         value, total_b = 0.0, np.zeros_like(self.gram)
         for block, columns, gram in zip(self.symmetry.blocks, self.parts, self.grams, strict=True):
@@ -192,8 +185,14 @@ class Master:
     def centre(self) -> None:
         """Move to the centre theta z = barrier, and p w = barrier, up to a relative error."""
         for _ in range(_MOST_STEPS):
-            x, y, self.sides = self._step()
             theta, p = self.theta, self.prior
+            try:
+                x, y, sides = self._step()
+            except (np.linalg.LinAlgError, ValueError):
+                x, y, sides = np.full(len(theta), np.nan), p, self.sides
+            if not np.all(np.isfinite(x)):
+                raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
+            self.sides = sides
             slack = self.barrier / theta - self.slack * x - self.slack
             longest = _longest(x, slack / self.slack)
             if self.worst:
@@ -264,12 +263,7 @@ class Master:
         """Return Psi, shape (patterns, r), with the Hessian Psi Psi', and theta q."""
         features, q = [], np.zeros(len(weights))
         for columns, t, gram in zip(self.parts, scaled, self.grams, strict=True):
-            try:
-                root = np.linalg.cholesky(columns.T @ t)
-            except np.linalg.LinAlgError:
-                raise SolverError(
-                    "the mechanism's outputs do not distinguish some category.", Status.NUMERICAL
-                ) from None
+            root = np.linalg.cholesky(columns.T @ t)
             half = scipy.linalg.solve_triangular(root, gram, lower=True)
             half = scipy.linalg.solve_triangular(root, half.T, lower=True)
             share, rotation = np.linalg.eigh((half + half.T) / 2)
@@ -292,29 +286,24 @@ class Master:
         border = border / root[:, None]
         core = scipy.linalg.blas.dsyrk(1.0, features.T)
         core[np.diag_indices(len(core))] += 1.0
-        try:
-            factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
+        factor = scipy.linalg.cho_factor(core, check_finite=False, overwrite_a=True)
 
-            def undone(sum_residual: Matrix) -> Matrix:
-                return sum_residual - features @ scipy.linalg.cho_solve(
-                    factor, features.T @ sum_residual, check_finite=False
-                )
+        def undone(sides: Matrix) -> Matrix:
+            return sides - features @ scipy.linalg.cho_solve(
+                factor, features.T @ sides, check_finite=False
+            )
 
-            edge = undone(border)
-            small = scipy.linalg.lu_factor(border.T @ edge)
-            # Right sides of the two blocks of equations, later their residuals.
-            residual, sum_residual = (q + self.barrier) / root, short
-            x, lam = np.zeros_like(residual), np.zeros_like(short)
-            for _ in range(_REFINED):
-                through = undone(residual)
-                more = scipy.linalg.lu_solve(small, border.T @ through - sum_residual)
-                x, lam = x + through - edge @ more, lam + more
-                applied = features @ (features.T @ x) + x + border @ lam
-                residual, sum_residual = (q + self.barrier) / root - applied, short - border.T @ x
-        except (np.linalg.LinAlgError, ValueError):
-            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
-        if not np.all(np.isfinite(x)):
-            raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
+        edge = undone(border)
+        small = scipy.linalg.lu_factor(border.T @ edge)
+        # Right sides of the two blocks of equations, later their residuals.
+        residual, sum_residual = (q + self.barrier) / root, short
+        x, lam = np.zeros_like(residual), np.zeros_like(short)
+        for _ in range(_REFINED):
+            through = undone(residual)
+            more = scipy.linalg.lu_solve(small, border.T @ through - sum_residual)
+            x, lam = x + through - edge @ more, lam + more
+            applied = features @ (features.T @ x) + x + border @ lam
+            residual, sum_residual = (q + self.barrier) / root - applied, short - border.T @ x
         return x / root, np.zeros(0), lam
 
 
@@ -350,18 +339,12 @@ def inverted(matrix: Matrix) -> Matrix:
 def _solved(first: Matrix, edge: Matrix, corner: Matrix, right: Vector) -> Vector:
     """Return the solution of a KKT system; its first block, positive definite, is overwritten."""
     size = len(first)
-    try:
-        factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
-        sides = np.column_stack([edge, right[:size]])
-        through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
-        small = corner - edge.T @ through[:, :-1]
-        others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
-    except np.linalg.LinAlgError:
-        raise SolverError("a step of Newton's method failed.", Status.NUMERICAL) from None
-    step = np.append(through[:, -1] - through[:, :-1] @ others, others)
-    if not np.all(np.isfinite(step)):
-        raise SolverError("a step of Newton's method failed.", Status.NUMERICAL)
-    return step
+    factor = scipy.linalg.cho_factor(first, lower=True, check_finite=False, overwrite_a=True)
+    sides = np.column_stack([edge, right[:size]])
+    through = scipy.linalg.cho_solve(factor, sides, check_finite=False)
+    small = corner - edge.T @ through[:, :-1]
+    others = np.linalg.solve(small, right[size:] - edge.T @ through[:, -1])
+    return np.append(through[:, -1] - through[:, :-1] @ others, others)
 
 
 @one_blas_thread
@@ -418,7 +401,9 @@ def optimum(
                 continue
         if gap <= enough:
             # If the optimal M is nearly singular, later multipliers are worse: keep the best bound.
-            proved = search.bound(master) if n <= LISTED else value
+            # The bound with multipliers that are raised to satisfy all patterns.
+            missed = max(0.0, most_missed(b, exp_epsilon, master)) if n <= LISTED else 0.0
+            proved = 2 * value - float(master.multipliers.sum()) - n * missed
             if best is None or proved >= lowest:
                 lowest, best = proved, _made(master, scale, shift)
             if n > LISTED or gap <= _LEAST * value:
@@ -438,12 +423,12 @@ def _made(master: Master, scale: float, shift: Vector) -> Optimum:
     patterns, theta = master.symmetry.images(master.patterns, master.theta)
     rows, p = rows_of(patterns, master.exp_epsilon), master.prior
     side = np.linalg.solve(information(rows * theta[:, None], p), shift)
-    value = master.value + 2 * float(shift @ p)
+    value = master.slopes()[0] + 2 * float(shift @ p)
     return Optimum(patterns, theta, scale * (master.multipliers + 2 * side), p, scale * value)
 
 
+# Current patterns, p, and the multipliers of sum theta s = 1, which price patterns.
 Priced: TypeAlias = Master | Optimum
-"""Current patterns, p, and the multipliers of sum theta s = 1, which price patterns."""
 
 
 class Search:
@@ -470,12 +455,6 @@ class Search:
         excess = excesses(rows_of(x, self.exp_epsilon), b, at)
         order = np.argsort(-excess)
         return x[order[excess[order] > allowed]]
-
-    def bound(self, at: Master) -> float:
-        """Return the lower bound on F after raising the multipliers to satisfy all patterns."""
-        value, b = at.slopes()
-        missed = max(0.0, most_missed(b, self.exp_epsilon, at))
-        return 2 * value - float(at.multipliers.sum()) - len(at.prior) * missed
 
     def _above(self, b: Matrix, at: Priced, allowed: float) -> Patterns:
         """Return the most violated of all patterns whose excess is above ``allowed``."""
