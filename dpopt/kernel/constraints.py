@@ -20,9 +20,6 @@ from dpopt.files import contents, parse_json, why_unread
 from dpopt.privacy import Guarantee, Problem
 from dpopt.table import Inputs, Table, over_masses
 
-# Fields of a block in a file: name, places, coefficients, lower, upper.
-_FIELDS = 5
-
 
 @dataclass(frozen=True, eq=False)
 class ConstraintBlock:
@@ -108,26 +105,23 @@ class ConstraintBlock:
         shape = (self.count, inputs * outputs)
         return sp.csr_array((self.coefficients, (row, x * outputs + y)), shape=shape)
 
-    def over(self, inputs: Inputs) -> SparseMatrix:
-        """Return the rows over the variables of a table without a symmetry, shape (rows, size)."""
-        return self.matrix(len(inputs.row_sizes), len(inputs.column_sizes))
-
-    def sums(self, table: Table) -> list[Fraction]:
-        """Return sum_xy c_ixy K[x, y] of each row, exactly."""
+    def slacks(self, table: Table) -> dict[tuple[int, str], Fraction]:
+        """Return the slack of a table in each limit, by row and side, exactly."""
         sums, outputs = [Fraction(0)] * self.count, len(table.inputs.column_sizes)
-        for (row, x, y), coefficient in zip(
-            self.places.tolist(), self.coefficients.tolist(), strict=True
-        ):
+        entries = zip(self.places.tolist(), self.coefficients.tolist(), strict=True)
+        for (row, x, y), coefficient in entries:
             sums[row] += Fraction(coefficient) * table.weights[x * outputs + y]
-        return [value / table.total for value in sums]
+        slacks = dict[tuple[int, str], Fraction]()
+        for row, (lower, upper) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if lower is not None:
+                slacks[row, "lower"] = sums[row] / table.total - Fraction(lower)
+            if upper is not None:
+                slacks[row, "upper"] = Fraction(upper) - sums[row] / table.total
+        return slacks
 
     def misses(self, table: Table) -> Fraction:
         """Return the largest violation of a row by a table, exactly; 0 if there is none."""
-        worst = Fraction(0)
-        for value, lower, upper in zip(self.sums(table), self.lower, self.upper, strict=True):
-            worst = max(worst, Fraction(lower) - value) if lower is not None else worst
-            worst = max(worst, value - Fraction(upper)) if upper is not None else worst
-        return worst
+        return max([Fraction(0), *(-slack for slack in self.slacks(table).values())])
 
 
 def add_constraints(
@@ -135,7 +129,8 @@ def add_constraints(
 ) -> None:
     """Add the user's constraints to a program of tables, each block under its name."""
     for block in blocks:
-        sides = over_masses(problem, inputs, guarantee, block.over(inputs))
+        matrix = block.matrix(len(inputs.row_sizes), len(inputs.column_sizes))
+        sides = over_masses(problem, inputs, guarantee, matrix)
         lower, upper = block.limits
         problem.add_rows(block.name, sides, lower=lower, upper=upper)
 
@@ -170,17 +165,16 @@ def constraint_blocks(
 
 def _block(scratch: Problem, block: Any, inputs: int, outputs: int) -> ConstraintBlock:  # noqa: ANN401
     """Return one block; the rows are added to ``scratch``, which checks names and shapes."""
+    fields: Any = block if isinstance(block, Sequence) and not isinstance(block, str) else ()
+    if len(fields) == 5:
+        block = ConstraintBlock(*fields)
     if isinstance(block, ConstraintBlock):
-        matrix = block.matrix(inputs, outputs)
-        name, lower, upper = block.name, block.lower, block.upper
-    elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == _FIELDS:
-        return _block(scratch, ConstraintBlock(*block), inputs, outputs)
-    elif isinstance(block, Sequence) and not isinstance(block, str) and len(block) == 4:
-        name, matrix, lower, upper = block
-    else:
+        fields = block.name, block.matrix(inputs, outputs), block.lower, block.upper
+    if len(fields) != 4:
         raise ParameterError(
             "constraints must be a list of tuples (name, matrix over the kernel, lower, upper)."
         )
+    name, matrix, lower, upper = fields
     limits: Any = {"lower": _filled(lower, -math.inf), "upper": _filled(upper, math.inf)}
     scratch.add_rows(name, {"kernel": matrix}, **limits)
     rows = scratch.blocks[name]
@@ -228,7 +222,7 @@ def read_constraints(path: str | Path) -> tuple[ConstraintBlock, ...]:
         if not isinstance(blocks, list):
             raise ValueError("it must hold a list of blocks of rows")
         for block in blocks:
-            if not isinstance(block, list) or len(block) != _FIELDS:
+            if not isinstance(block, list) or len(block) != 5:
                 raise ParameterError(
                     f"a block is {_checks.shown(block)}; it must be [name, places, coefficients, "
                     "lower, upper]"

@@ -166,13 +166,9 @@ def _slacks(
     for block in blocks:
         sizes = np.zeros(block.count)
         np.maximum.at(sizes, block.places[:, 0], np.abs(block.coefficients))
-        rows = zip(block.sums(table), sizes.tolist(), block.lower, block.upper, strict=True)
-        for row, (value, size, lower, upper) in enumerate(rows):
-            unit = Fraction(size or 1)
-            if lower is not None and lower != upper:
-                slacks[block.name, row, "lower"] = (value - Fraction(lower)) / unit
-            if upper is not None and lower != upper:
-                slacks[block.name, row, "upper"] = (Fraction(upper) - value) / unit
+        for (row, side), slack in block.slacks(table).items():
+            if block.lower[row] != block.upper[row]:
+                slacks[block.name, row, side] = slack / Fraction(sizes[row] or 1)
     return slacks
 
 
@@ -236,32 +232,30 @@ def _largest_margin(
     problem.add_variables("margin", 1, lower=0.0, upper=1.0)
     allowed = outputs[inputs.columns].astype(float)
     _add_privacy_margin(problem, inputs, guarantee, allowed)
-    row_margins = dict[str, int]()
-    for block in blocks:
-        lower, upper = block.limits
-        matrix, equal = block.over(inputs), lower == upper
-        if equal.any():
-            sides = over_masses(problem, inputs, guarantee, matrix[np.flatnonzero(equal)])
-            problem.add_rows(f"{block.name}:equal", sides, lower=lower[equal], upper=upper[equal])
-        for name, sign, limits in (("upper", 1.0, upper), ("lower", -1.0, -lower)):
-            rows = np.flatnonzero(~equal & np.isfinite(limits))
-            if not rows.size:
-                continue
-            signed = sign * matrix[rows]
-            # A row over outputs that are all unused needs no margin.
-            size = np.abs(signed @ sp.diags_array(allowed)).max(axis=1).toarray().ravel()
-            sides = dict(over_masses(problem, inputs, guarantee, signed))
-            if together:
-                sides["margin"] = sp.csr_array(size[:, None])
-            else:
-                named = f"{block.name}:{name}:margin"
-                problem.add_variables(named, rows.size, lower=0.0, upper=1.0)
-                sides[named] = sp.csr_array(sp.diags_array(size))
-                row_margins[named] = rows.size
-            problem.add_rows(f"{block.name}:{name}", sides, upper=limits[rows])
-    count = sum(row_margins.values())
-    weights = {name: np.full(number, 1.0 / count) for name, number in row_margins.items()}
-    problem.maximise({"margin": [1.0], **weights})
+    rows = sp.vstack(
+        [block.matrix(len(inputs.row_sizes), len(outputs)) for block in blocks], format="csr"
+    )
+    lower, upper = np.hstack([block.limits for block in blocks])
+    equal, objective = lower == upper, {"margin": np.ones(1)}
+    if equal.any():
+        sides = over_masses(problem, inputs, guarantee, rows[np.flatnonzero(equal)])
+        problem.add_rows("equalities", sides, lower=lower[equal], upper=upper[equal])
+    above = np.flatnonzero(~equal & np.isfinite(upper))
+    below = np.flatnonzero(~equal & np.isfinite(lower))
+    signed = sp.vstack([rows[above], -rows[below]], format="csr")
+    limits = np.append(upper[above], -lower[below])
+    if limits.size:
+        # A row over outputs that are all unused needs no margin.
+        size = np.abs(signed @ sp.diags_array(allowed)).max(axis=1).toarray().ravel()
+        sides = dict(over_masses(problem, inputs, guarantee, signed))
+        if together:
+            sides["margin"] = sp.csr_array(size[:, None])
+        else:
+            problem.add_variables("margins", limits.size, lower=0.0, upper=1.0)
+            sides["margins"] = sp.csr_array(sp.diags_array(size))
+            objective["margins"] = np.full(limits.size, 1.0 / limits.size)
+        problem.add_rows("inequalities", sides, upper=limits)
+    problem.maximise(objective)
     return problem
 
 
