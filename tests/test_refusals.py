@@ -191,10 +191,10 @@ rows("", [[0, 0, 0]], [1.0], [None], [0.5]) -> name of constraints is ''
 rows("privacy", np.ones((1, 9)), 0.0, 1.0) -> constraints holds the name 'privacy'
 on_a_ring("round") -> symmetry is 'round'; it must be one of none, auto
 on_a_ring([]) -> symmetry is []; it must be a name
-on_a_ring([([0, 1, 2], [0, 1, 2, 3])]) -> a permutation of 0..3
-on_a_ring([([0, 1, 2, 3], [0.0, 1, 2, 3])]) -> a permutation of 0..3
-on_a_ring([([0, 1, 1, 3], [0, 1, 2, 3])]) -> a permutation of 0..3
-on_a_ring([([0, 1, 2, 4], [0, 1, 2, 3])]) -> a permutation of 0..3
+on_a_ring([([0, 1, 2], [0, 1, 2, 3])]) -> permutations of 0..3
+on_a_ring([([0, 1, 2, 3], [0.0, 1, 2, 3])]) -> permutations of 0..3
+on_a_ring([([0, 1, 1, 3], [0, 1, 2, 3])]) -> permutations of 0..3
+on_a_ring([([0, 1, 2, 4], [0, 1, 2, 3])]) -> permutations of 0..3
 on_a_ring([([1, 0, 2, 3], [0, 1, 2, 3])]) -> the pair (0, 0) to (1, 0), and loss is 0 at the first
 on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> that are none in graph
 on_a_ring("cyclic", graph="path") -> 'cyclic': generators must map neighbours to neighbours
@@ -210,7 +210,7 @@ dpopt.certify([[0.5, NAN], [0.5, 0.5]]) -> kernel holds nan for input 0 and outp
 dpopt.certify([[0.5, 0.4], [0.5, 0.5]]) -> row of input 0 sums to 0.9
 dpopt.certify([[1.5, -0.5], [0.5, 0.5]]) -> row of input 0 has -0.5 of negative probability
 dpopt.certify({"a": [0.5, 0.5], "b": [0.5, "x"]}) -> column 'b' of kernel is not an array
-dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> 2 lines of input 0 with output 0
+dpopt.certify({"input": [0, 0], "output": [0, 0], "probability": [1.0, 1.0]}) -> 2 lines of input 0
 dpopt.certify({"input": [0, 1], "output": [0, 1], "probability": [1.0, 1.0]}) -> write 0 if it is
 dpopt.certify(cp.Variable((2, 2))) -> has no value; solve it first
 dpopt.certify("no-such.csv") -> no such file

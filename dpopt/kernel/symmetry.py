@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._numbers import digits
-from dpopt._types import IntVector
 from dpopt.table import Graph, Inputs, Words
+from dpopt.table.inputs import read_only
 from dpopt.table.symmetric import Generator
 from dpopt.verify import symmetry_generators
 
@@ -41,37 +41,28 @@ _CHUNK, _MOST_COMPARED = 2**20, 2**26
 def checked_symmetry(symmetry: object, inputs: int, outputs: int) -> str | tuple[Generator, ...]:
     """Return the checked symmetry: a name, or generators as read-only permutations."""
     if isinstance(symmetry, str):
-        _checks.choice("symmetry", symmetry, SYMMETRIES)
-        return symmetry
-    listed = symmetry.tolist() if isinstance(symmetry, np.ndarray) else symmetry
-    if not isinstance(listed, Sequence) or len(listed) == 0:
+        return _checks.choice("symmetry", symmetry, SYMMETRIES)
+    pairs: Any = symmetry.tolist() if isinstance(symmetry, np.ndarray) else symmetry
+    if not isinstance(pairs, Sequence) or len(pairs) == 0:
         raise ParameterError(
             f"symmetry is {_checks.shown(symmetry)}; it must be a name ({', '.join(SYMMETRIES)}) "
             "or a list of at least one pair (sigma, tau) of permutations."
         )
     generators = []
-    for index, generator in enumerate(listed):
-        if not isinstance(generator, Sequence | np.ndarray) or len(generator) != 2:
+    for index, pair in enumerate(pairs):
+        listed = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
+        sides = [_checks.array("symmetry", side) for side in pair] if listed else []
+        fits = [
+            side.ndim == 1 and side.dtype.kind in "iu" and sorted(side.tolist()) == [*range(size)]
+            for side, size in zip(sides, (inputs, outputs), strict=False)
+        ]
+        if not sides or not all(fits):
             raise ParameterError(
-                f"symmetry holds {_checks.shown(generator)} at place {index}; it must be a pair "
-                "(sigma, tau) of permutations."
+                f"symmetry holds {_checks.shown(pair)} at place {index}; it must be a pair (sigma, "
+                f"tau) of permutations of 0..{inputs - 1} and of 0..{outputs - 1}."
             )
-        sigma = _permutation(f"sigma of symmetry {index}", generator[0], inputs)
-        tau = _permutation(f"tau of symmetry {index}", generator[1], outputs)
-        generators.append((sigma, tau))
+        generators.append((read_only(sides[0]), read_only(sides[1])))
     return tuple(generators)
-
-
-def _permutation(name: str, values: object, size: int) -> IntVector:
-    array = _checks.array(name, values)
-    integral = array.shape == (size,) and array.dtype.kind in "iu"
-    if not integral or not np.array_equal(np.sort(array), np.arange(size)):
-        raise ParameterError(
-            f"{name} is {_checks.shown(values)}; it must be a permutation of 0..{size - 1}."
-        )
-    permutation = array.astype(np.int64)
-    permutation.setflags(write=False)
-    return permutation
 
 
 def settled(setting: Kernel) -> tuple[str | tuple[Generator, ...], Inputs | None]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import Json, Matrix, Numbers, RowsOfNumbers, Vector, frozen
-from dpopt.local.bound import LowerBound, lower_bound
+from dpopt.local.bound import LowerBound, alike, lower_bound, selected
 from dpopt.local.decoder import Decoder, Groups, category_variances, groups_of, worst_prior
 from dpopt.local.optimum import (
     Optimum,
@@ -26,7 +26,6 @@ from dpopt.local.optimum import (
     slopes,
     squares,
 )
-from dpopt.local.subsets import alike, selected
 from dpopt.lp import Separation, Solution, make_rows
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.shape import Setting

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Le
 
+from dpopt.local.bound import best_subset
 from dpopt.local.decoder import category_variances
-from dpopt.local.subsets import best_subset
 from experiments.arrays import Floats
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 import dpopt
 from dpopt import Workload
 from dpopt.local import query_matrix
-from dpopt.local.subsets import best_subset
+from dpopt.local.bound import best_subset
 from experiments import drawing
 from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track

@@ -18,7 +18,7 @@ import dpopt
 from dpopt import Workload, verify
 from dpopt._types import Matrix, Vector
 from dpopt.local import query_matrix
-from dpopt.local.bound import lower_bound, semidefinite
+from dpopt.local.bound import even_sets, lower_bound, selected, semidefinite
 from dpopt.local.decoder import category_variances, worst_prior
 from dpopt.local.optimum import (
     Optimum,
@@ -28,7 +28,6 @@ from dpopt.local.optimum import (
     rows_of,
     slopes,
 )
-from dpopt.local.subsets import even_sets, selected
 from dpopt.local.symmetry import Symmetry, centred
 
 
