@@ -29,7 +29,7 @@ from dpopt.kernel.names import (
     edges_by_name,
     listed,
     plain_name,
-    position,
+    positions,
 )
 from dpopt.kernel.setting import GraphLike, Kernel, checked_table
 from dpopt.lp import solve
@@ -375,7 +375,7 @@ class Given(NamedTuple):
                 f"inputs is {_checks.shown(order)}; it must be the names {listed(self.inputs)} in "
                 "their order."
             )
-        rows = [position("inputs", self.inputs, name) for name in order_names]
+        rows = positions("inputs", self.inputs, order_names)
         return self._replace(table=self.table[rows], inputs=order_names, ordered=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,11 +59,11 @@ def plain_name(what: str, name: Any) -> Name:  # noqa: ANN401
     return _checks.printable(what, str(name))
 
 
-def position(what: str, names: Sequence[Name], name: object) -> int:
-    """Return the index of a name among ``names``; it may also be the text of that name."""
+def positions(what: str, names: Sequence[Name], wanted: Iterable[object]) -> list[int]:
+    """Return the index among ``names`` of each wanted one, which may also be its text."""
     index_of = {str(label): index for index, label in enumerate(names)}
     try:
-        return index_of[str(plain_name(what, name))]
+        return [index_of[str(plain_name(what, name))] for name in wanted]
     except (KeyError, ParameterError):
         raise ParameterError(f"{what} must be one of the names {listed(names)}.") from None
 
@@ -79,33 +79,21 @@ def edges_by_name(graph: Any, names: Sequence[Name] | None) -> str | npt.ArrayLi
     The name of a graph is returned unchanged, and so are edges where inputs have no names, but for
     a text 0:1,1:2.
     """
-    if isinstance(graph, str) and ":" not in graph:
+    text = isinstance(graph, str)
+    if (text and ":" not in graph) or (names is None and not text):
         return graph
-    edges: Any = [each.split(":") for each in graph.split(",")] if isinstance(graph, str) else graph
-    if names is None:
-        try:
-            return edges if edges is graph else [list(map(int, edge)) for edge in edges]
-        except ValueError:
-            raise ParameterError(
-                f"graph is {_checks.shown(graph)}; edges are written 0:1,1:2."
-            ) from None
+    edges = [edge.split(":") for edge in graph.split(",")] if text else graph
     try:
-        pairs = [tuple(edge) for edge in (edges.tolist() if hasattr(edges, "tolist") else edges)]
-    except TypeError:
+        if names is None:
+            return [list(map(int, edge)) for edge in edges]
+        return [positions("each end of an edge in graph", names, edge) for edge in edges]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
         raise ParameterError(
-            f"graph is {_checks.shown(graph)}; it must be a name, or edges, pairs of names."
+            f"graph is {_checks.shown(graph)}; it must be a name, or edges, pairs of inputs such "
+            "as 0:1,1:2."
         ) from None
-    index_of = {str(name): index for index, name in enumerate(names)}
-    edges = [[index_of.get(str(plain_name("graph", end))) for end in pair] for pair in pairs]
-    for pair, ends in zip(pairs, edges, strict=True):
-        if len(ends) != 2 or None in ends or ends[0] == ends[1]:
-            raise ParameterError(
-                f"graph holds the edge {_checks.shown(pair)}; an edge joins two different inputs, "
-                f"by their names {listed(names)}."
-            )
-    if not edges:
-        raise ParameterError("graph holds no edge; it must be a name, or at least one edge.")
-    return cast(Any, edges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,9 +114,9 @@ class NamedGraph(Graph):
         if names is None:
             return super().located(data)
         several = isinstance(data, Iterable) and not isinstance(data, str)
-        if not several or getattr(data, "ndim", 1) == 0:
-            return np.array([position("the input", names, data)]), True
-        return np.array([position("the input", names, one) for one in data], dtype=np.int64), False
+        single = not several or getattr(data, "ndim", 1) == 0
+        found = positions("the input", names, [data] if single else data)
+        return np.array(found, dtype=np.int64), single
 
     def claim(self) -> str:
         """Return the sentence for a certificate that says what is private, with edges by name."""
