@@ -163,7 +163,7 @@ kernel(loss="hamming", inputs=4) -> shape is None and loss is 'hamming'
 kernel(loss="hamming", shape=(10**9,) * 50) -> which makes about 1e+450
 kernel(loss="hamming", shape=(1, 1)) -> shape is (1, 1), which makes 1 words
 kernel(loss="hamming", shape=(2, 2), inputs=3) -> makes 4 words of 3 inputs
-kernel(loss="hamming", shape=(2, 2), outputs=3) -> outputs is 3 and shape
+kernel(loss="hamming", shape=(2, 2), outputs=3) -> words of 4 inputs and 3 outputs
 kernel(loss="absolute", inputs=3, graph="grid") -> shape is None
 kernel(inputs=4) -> inputs is 4 and loss a table of shape (3, 3)
 kernel(loss=[[1.0, 1e101], [0.0, 0.0]]) -> above 1e+100

@@ -515,16 +515,14 @@ def _checked_loss(
         # Larger losses would overflow in sums and products of floats.
         if not np.all(np.abs(table) <= 1e100):
             raise ParameterError("loss holds a value that is not finite, or above 1e+100 in size.")
-        for name, stated, actual in (
-            ("inputs", size, table.shape[0]),
-            ("outputs", outputs, table.shape[1]),
-        ):
-            if stated is not None and _checks.integer(name, stated, 1) != actual:
+        stated = zip(("inputs", "outputs"), (size, outputs), table.shape, strict=True)
+        for name, number, actual in stated:
+            if number is not None and _checks.integer(name, number, 1) != actual:
                 raise ParameterError(
-                    f"{name} is {stated} and loss a table of shape {table.shape}; leave {name} "
+                    f"{name} is {number} and loss a table of shape {table.shape}; leave {name} "
                     "out, or None, beside a table."
                 )
-        return table, table.shape[0], table.shape[1]
+        return table, *table.shape
     if loss not in LOSSES:
         raise ParameterError(
             f"loss is {_checks.shown(loss)}; it must be one of {', '.join(LOSSES)}, or a table of "
@@ -541,24 +539,18 @@ def _checked_loss(
             f"shape is {_checks.shown(shape)}, which makes {_checks.shown(words)} words; there "
             f"must be at least 2 and at most {_MOST_INPUTS}."
         )
-    # As stated, or from the shape or the prior.
-    count = words if size is None else size
-    if count is None and prior is not None:
-        count = np.size(_checks.floats("prior", prior))
-    if count is None:
+    if size is None and words is None and prior is None:
         raise ParameterError(
             f"inputs is None and loss is {loss!r}; a loss by name needs the number of inputs."
         )
-    count = _checks.integer("inputs", count, 2, _MOST_INPUTS)
-    if words not in (None, count):
-        raise ParameterError(f"shape is {shape}, which makes {words} words of {count} inputs.")
-    if outputs is None:
-        return loss, count, count
-    outputs = _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
-    if shape is not None and outputs != count:
+    if size is None:
+        size = np.size(_checks.floats("prior", prior)) if words is None else words
+    count = _checks.integer("inputs", size, 2, _MOST_INPUTS)
+    outputs = count if outputs is None else _checks.integer("outputs", outputs, 1, _MOST_INPUTS)
+    if words is not None and not count == outputs == words:
         raise ParameterError(
-            f"outputs is {outputs} and shape {shape}, which makes {count} words; "
-            "with a loss by name, outputs are the same words as inputs."
+            f"shape is {shape}, which makes {words} words of {count} inputs and {outputs} outputs; "
+            "with a loss by name, both are these words."
         )
     return loss, count, outputs
 
