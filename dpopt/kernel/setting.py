@@ -470,14 +470,9 @@ def _sizes(shape: Sizes | str | None) -> tuple[int, ...] | None:
     if shape is None:
         return None
     if isinstance(shape, str):
-        try:
-            shape = [int(size) for size in shape.split(",")]
-        except ValueError:
-            raise ParameterError(
-                f"shape is {_checks.shown(shape)}; sizes are written 2,3,3."
-            ) from None
-    listed = isinstance(shape, Sequence | np.ndarray)
-    if not listed or _checks.array("shape", shape).ndim != 1 or len(shape) == 0:
+        words = [word.strip() for word in shape.split(",")]
+        shape = cast(Sizes, [int(word) if word.isdecimal() else word for word in words])
+    if _checks.array("shape", shape).ndim != 1 or len(shape) == 0:
         raise ParameterError(
             f"shape is {_checks.shown(shape)}; it must be a row of sizes, such as 2,3,3."
         )
