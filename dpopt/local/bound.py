@@ -81,41 +81,30 @@ def lower_bound(gram: Matrix, exp_epsilon: float, solution: Optimum) -> LowerBou
     if least is not None and n > 17:
         return LowerBound(least, "symmetry", solution.multipliers)
     rows = rows_of(solution.patterns, exp_epsilon) * solution.theta[:, None]
-    value, b = slopes(gram, information(rows, p))
+    matrix = information(rows, p)
+    value, b = slopes(gram, matrix)
     # Categories up to which all patterns, 2^24 of them, are enumerated; time fixes it.
     if n <= 24:
         multipliers = solution.multipliers + max(0.0, most_missed(b, exp_epsilon, solution))
         if least is not None:
             return LowerBound(least, "symmetry", multipliers)
         return LowerBound(2 * value - float(multipliers.sum()), "enumeration", multipliers)
-    # The B of the centred G has the symmetries of the queries.
-    proved = _bound_of_centred(gram, information(rows, p), exp_epsilon, p)
-    if proved is None:
-        return None
-    return LowerBound(2 * value - float(proved.sum()), "semidefinite", proved)
-
-
-def _bound_of_centred(
-    gram: Matrix, matrix: Matrix, exp_epsilon: float, prior: Vector
-) -> Vector | None:
-    """Return lambda for G = G' + 1 v' + v 1' from the lambda of `semidefinite` for G'.
-
-    B of G' is replaced by its mean over the symmetries of G' and p, which differs from it by
-    rounding. With x = M^-1 v, and M^-1 1 = p up to rounding, s'B s is s'B's + 2 (s . p)(s . x).
-    """
-    inner, shift = centred(gram, prior)
-    symmetry = Symmetry.of(inner, prior)
-    inverse = inverted(matrix)
-    b, full_b = inverse @ inner @ inverse, inverse @ gram @ inverse
-    mean = np.mean([b[np.ix_(move, move)] for move in symmetry.moves], axis=0)
-    multipliers = semidefinite(mean, exp_epsilon, prior, symmetry)
+    # Of G = G' + 1 v' + v 1', the B of G' has the symmetries of G' and p, up to rounding: its mean
+    # over them is taken. With x = M^-1 v, and M^-1 1 = p up to rounding, s'B s is that of G' plus
+    # 2 (s . p)(s . x).
+    inner, shift = centred(gram, p)
+    symmetry, inverse = Symmetry.of(inner, p), inverted(matrix)
+    centred_b = inverse @ inner @ inverse
+    mean = np.mean([centred_b[np.ix_(move, move)] for move in symmetry.moves], axis=0)
+    multipliers = semidefinite(mean, exp_epsilon, p, symmetry)
     if multipliers is None:
         return None
     side = inverse @ shift
     # What remains of B has eigenvalues of at most its largest row sum of absolute values.
-    remainder = full_b - mean - np.outer(prior, side) - np.outer(side, prior)
-    missed = float(np.abs(remainder).sum(axis=1).max()) / float(prior.min())
-    return multipliers + 2 * side + missed
+    remainder = b - mean - np.outer(p, side) - np.outer(side, p)
+    missed = float(np.abs(remainder).sum(axis=1).max()) / float(p.min())
+    multipliers = multipliers + 2 * side + missed
+    return LowerBound(2 * value - float(multipliers.sum()), "semidefinite", multipliers)
 
 
 def semidefinite(b: Matrix, exp_epsilon: float, prior: Vector, symmetry: Symmetry) -> Vector | None:
