@@ -328,12 +328,9 @@ def _pmf_table(table: object, tolerance: float) -> Matrix:
     return frozen(array)
 
 
-def _design_of_values(point: object, setting: object) -> Design:
+def _design_of_values(point: object, setting: Setting) -> Design:
     """Return the design of a setting at the values of its variables that a solver found."""
-    if not isinstance(setting, Setting):
-        raise ParameterError(
-            f"setting is {_checks.shown(setting)}; it must be an object of a Setting."
-        )
+    _checks.instance("setting", setting, Setting)
     values = _checks.floats("point", _plain_values(point))
     if not np.all(np.isfinite(values)):
         raise ParameterError("point holds a value that is not finite.")
