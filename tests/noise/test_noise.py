@@ -680,6 +680,7 @@ def test_noise_for_a_loss_that_levels_off_may_have_no_end(
 ) -> None:
     design = dpopt.design(dpopt.Noise(2, epsilon, delta, loss))
     assert design.private
+    assert design.gap is not None
     assert design.gap <= 1e-9 * design.value
     window = np.arange(-4000, 4001)
     for shift in (1, 2):
