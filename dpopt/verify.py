@@ -1421,6 +1421,7 @@ class Voters:
         self.target = number(setting["allowance"]) * self.epsilon
         self.delta = number(setting["delta"])
         self.rational = number(exp_epsilon[0]) if exp_epsilon else None
+        self.tied = 0  # steps that ties have taken
         self.fine(BITS)
         self.axes = AXES[: 3 if self.shift else 1]
         self.bits = self.bits if self.rational is None else 0
@@ -1658,7 +1659,8 @@ class Voters:
         # Each voter doubles coefficients at most; the denominators of Delta and delta are cleared.
         each = 1 + self.shift.denominator.bit_length()
         bits = n * each + total.bit_length() + self.delta.denominator.bit_length() + 4
-        require_size(n, n if self.shift else 1, 1 + (bits * max(n, power) >> 11))
+        self.tied += n * (n if self.shift else 1) * (1 + (bits * max(n, power) >> 11))
+        require_size(4 * self.tied)
         formal = copy(self)
         formal.rational, formal.bits, formal.mixtures = Fraction(1 << bits), 0, {}
         # Both sides in integers.
@@ -1692,7 +1694,8 @@ def vote_weights(setting: Setting, proof: dict[str, Any]) -> tuple[list[Fraction
     if setting["objective"] == "surrogate":
         pmf = [Fraction(comb(k, at) * 3**at, 4**k) for at in range(k + 1)]
     elif name == "common-uniform":
-        require_size(len(points), k, 1 + k * max(p.denominator.bit_length() for p in points) // 64)
+        bits = k * max(p.denominator.bit_length() for p in points)
+        require_size(len(points), k, exact_cost(bits))
         pieces = list(zip(points[::2], points[1::2], strict=True))
         for (a, b), (end, sign) in product(pieces, ((0, -1), (1, 1))):
             low, high = (a, min(b, Fraction(1, 2))) if end == 0 else (max(a, Fraction(1, 2)), b)
@@ -1963,6 +1966,8 @@ def add_regrets(program: Program, setting: Setting, proof: Any) -> None:
     if program.point:
         program.point["t",] = max(regrets)
     program.cost, program.boxes["t",] = {("t",): -1}, (0, 1)
+    # Errors below the least ones would be taken, too: what is shown holds against these.
+    program.among = " against these least errors"
     program.note = f" (or more: minus the largest regret against errors that none is below{suffix})"
 
 
@@ -3278,6 +3283,8 @@ class Formulas:
         if not isinstance(node, ast.Compare) or len(node.ops) != 1:
             raise Malformed("a comparison of two sides is missing")
         lhs, rhs = self.value(node.left, names), self.value(node.comparators[0], names)
+        for end in (*ends(lhs), *ends(rhs)):
+            self.count(number(end).denominator.bit_length() >> 6)
         relation = RELATIONS[type(node.ops[0])]
         outcomes = {relation(number(a), number(b)) for a, b in product(ends(lhs), ends(rhs))}
         meet = ends(lhs)[0] <= ends(rhs)[1] and ends(rhs)[0] <= ends(lhs)[1]
@@ -3337,7 +3344,7 @@ def digits(value: Value) -> str:
     try:
         return repr(float(end))
     except OverflowError:
-        return f"a number of {len(str(abs(int(end))))} digits"
+        return f"a number of about {int(abs(int(end)).bit_length() * 0.30103) + 1} digits"
 
 
 def finding(file: dict[str, Any], _: Any) -> Iterator[str]:
@@ -3494,7 +3501,8 @@ def at_most_at_all_patterns(
 ) -> None:
     """Refuse lambda if s'b s > (lambda . s)(p . s) for an s in {1, e^epsilon}^n (Gray code)."""
     n = len(lam)
-    require_size(1 << n, n)
+    bits = max(value.denominator.bit_length() for line in (lam, p, *b) for value in line)
+    require_size(1 << n, n, exact_cost(bits))
     # In integers: s over the denominator of e^epsilon; b, lambda and p over their own.
     step, below = exp_epsilon.numerator - exp_epsilon.denominator, exp_epsilon.denominator
     entries, right_scale = scaled(value for line in b for value in line)
@@ -3580,8 +3588,9 @@ def any_table(setting: Setting, stored: Any, exp_epsilon: Between | None, _: Any
     weights = losses["weights"]
     shares = None if weights is None else shares_of(weights, len(sizes))
     add_losses(program, of_inputs, shares, (min(costs), max(costs)))
-    listed = {v for group in groups for v in group} | {
-        v for one, two, _ in edges for v in one + two
+    # Of an input beside itself, outputs that stay the same make no neighbour.
+    listed = {v for group in groups if len({*group}) > 1 for v in group} | {
+        v for one, two, _ in edges if one != two for v in one + two
     }
     isolated = sum(listed.isdisjoint(range(a, b)) for a, b in pairwise(starts))
     program.neighbours = f"among {len(groups) or len(edges)} groups of neighbours that it lists"
@@ -3612,14 +3621,24 @@ def listed_neighbours(
         if any(len(group) != len(groups[0]) or len(group) < 2 for group in groups):
             raise Malformed("groups of neighbours are of different lengths")
         input_of = [x for x, row in enumerate(rows) for _ in row]
-        # Variables in the groups of the same inputs.
-        together: dict[tuple[int, ...], set[int]] = defaultdict(set)
+        together: dict[tuple[int, ...], list[list[int]]] = defaultdict(list)
         for group in groups:
-            together[tuple(sorted({input_of[v] for v in group}))].update(group)
-        for members, variables in together.items():
+            together[tuple(sorted({input_of[v] for v in group}))].append(group)
+        for members, same in together.items():
+            variables = {v for group in same for v in group}
             # Of an input that is its own neighbour, outputs that stay the same have no row.
-            if len(members) > 1 and len(variables) < sum(len(rows[x]) for x in members):
+            if len(members) == 1:
+                continue
+            if len(variables) < sum(len(rows[x]) for x in members):
                 raise Malformed("neighbours leave out outputs of an input")
+            once = sum(map(len, same)) == len(variables)
+            if once and all(len({counts_[v] for v in group}) == 1 for group in same):
+                continue
+            require_size(len(members) ** 2, sum(len(group) ** 2 for group in same))
+            for x, other in combinations(members, 2):
+                both = {pair for group in same for pair in product(group, repeat=2)}
+                linked = {(v, u) for v, u in both if v in rows[x] and u in rows[other]}
+                require_correspondence(linked, counts_, rows[x], rows[other])
         return groups, []
     edges = [
         ([*map(index, one)], [*map(index, two)], [*map(count, multiplicities)])
@@ -3637,6 +3656,44 @@ def listed_neighbours(
             if not side or outputs != row_of[side[0]]:
                 raise Malformed("an edge leaves out outputs of an input")
     return [], edges
+
+
+def require_correspondence(
+    linked: set[tuple[int, int]], counts_: list[int], one: range, other: range
+) -> None:
+    """Refuse two inputs of whose outputs no bijection pairs linked variables only.
+
+    A maximal flow of outputs, v's to u's, is raised along paths until there is none: back along a
+    path, outputs are paired anew.
+    """
+    require_size(len(linked), len(one) + len(other), 8)
+    left, open_ = {v: counts_[v] for v in one}, {u: counts_[u] for u in other}
+    flow = dict.fromkeys(linked, 0)
+    while any(left.values()):
+        # By variable, how it was reached: None, or from the variable before it.
+        before: dict[int, int | None] = {v: None for v in one if left[v]}
+        queue, end = [*before], None
+        for at in queue:
+            if open_.get(at):
+                end = at
+                break
+            ahead = [u for v, u in linked if v == at] if at in left else []
+            ahead += [v for (v, u), n in flow.items() if u == at and n]
+            new = [to for to in dict.fromkeys(ahead) if to not in before]
+            before |= dict.fromkeys(new, at)
+            queue += new
+        if end is None:
+            raise Malformed("no correspondence of outputs pairs the listed neighbours only")
+        path = [end]
+        while (last := before[path[-1]]) is not None:
+            path.append(last)
+        steps = [*pairwise(path[::-1])]
+        room = [flow[u, v] for v, u in steps if v in open_]
+        n = min(left[path[-1]], open_[end], *room)
+        left[path[-1]] -= n
+        open_[end] -= n
+        for v, u in steps:
+            flow[(v, u) if v in left else (u, v)] += n if v in left else -n
 
 
 # Each takes the setting; the integer weights ("table" of a file; None for the program alone); an
@@ -3771,6 +3828,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         raise Malformed("it has no integer weights")
     epsilon, delta, one = promised_by(setting)
     stated, releases = body["guarantee"], integer(setting.get("releases", 1), 1, 1000)
+    if proof is not None and one is not setting:
+        # Rows of the program of one release have a target of its own, which nobody promised.
+        raise Refused("a bound for several releases together is not decided")
     program = KINDS[kind](one, body["table"], None, {} if proof is None else proof)
     if one is not setting:
         if program.pairs is None:
@@ -3780,8 +3840,9 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         program.neighbours += f", {releases} releases together"
     verdict = decide(program)
     missed = verdict.missed
-    # Decided was the guarantee of the setting; the file may state a weaker one only.
-    least = epsilon * (1 - Fraction(1, 10**12))
+    # Decided was the guarantee of the setting; the file may state a weaker one only, but for the
+    # rounding of an allowance times epsilon to a float.
+    least = epsilon * (1 - Fraction(1, 1 << 52 if "allowance" in setting else 1 << 200))
     if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"

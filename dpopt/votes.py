@@ -287,6 +287,11 @@ def vote(
         (2, Guarantee(epsilon=1.0, delta=0.0), 'simple')
     """
     setting: Any = mechanism.setting if isinstance(mechanism, Design) else mechanism
+    if not isinstance(setting, VoteSetting):
+        raise ParameterError(
+            f"mechanism is {_checks.shown(mechanism)}; it must be a majority or a plurality, a "
+            "design or a setting."
+        )
     before = _checks.integer("answered", answered, 0)
     if budget is not None:
         _checks.instance("budget", budget, Guarantee)

@@ -63,6 +63,10 @@ class PublicDistribution:
         """Index of each category in the caller's order."""
         return {category: index for index, category in enumerate(self.labels)}
 
+    def columns(self) -> dict[str, Sequence[Hashable]]:
+        """Return the columns "category" and "mass", one line per category."""
+        return {"category": list(self.labels), "mass": self.masses.tolist()}
+
 
 PublicLike = npt.ArrayLike | PublicDistribution
 """A public distribution, or its probabilities."""

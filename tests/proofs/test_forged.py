@@ -111,8 +111,9 @@ def test_a_formula_that_never_ends_is_refused(
 def test_a_false_claim_about_large_numbers_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert answered(finding([], "10**400 <= 1"), tmp_path) == 0
-    assert "a number of 401 digits" in capsys.readouterr().out
+    for power, shown in ((400, 401), (6000, 6001)):
+        assert answered(finding([], f"10**{power} <= 1"), tmp_path) == 0
+        assert f"a number of about {shown} digits" in capsys.readouterr().out
 
 
 def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
@@ -121,3 +122,58 @@ def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
     record["body"]["setting"] |= {"loss": [[0.0, 1.0]] * n, "inputs": n}
     record["body"]["table"] = {"total": "2", "weights": [["1", "1"]] * n}
     assert answered(record, tmp_path) == 2
+
+
+def listed(epsilon: float, weights: list[list[int]], total: int, inputs: Record) -> Record:
+    """The file of a kind that the verifier does not know, with one loss for all."""
+    size = sum(map(len, weights))
+    losses = {"costs": [0] * size, "weights": None}
+    displayed = {"epsilon": epsilon, "delta": 0, "inputs": inputs, "losses": losses}
+    table = {"total": total, "weights": weights}
+    stated = {"guarantee": {"epsilon": epsilon, "delta": 0}, "value": 0, "bound": None}
+    body = {"kind": "zzz", "setting": {}, "displayed": displayed, "table": table, **stated}
+    return {"format": "dpopt mechanism", "kind": "zzz", "body": body}
+
+
+def test_outputs_of_neighbours_must_correspond(tmp_path: Path) -> None:
+    """With the best bijection these tables need e^epsilon = 2 and 7/6; listed pairs need less."""
+    inputs = {"sizes": [2, 2], "counts": [2, 1, 1, 2], "neighbours": [[0, 2], [1, 3]]}
+    assert answered(listed(0.41, [[4, 2], [6, 2]], 10, inputs), tmp_path) == 2
+    inputs = {"sizes": [3, 3], "counts": [1] * 6, "neighbours": [[0, 3], [0, 4], [1, 5], [2, 5]]}
+    weights = [[40, 30, 30], [35, 35, 30]]
+    assert answered(listed(0.15, weights, 100, inputs), tmp_path) == 2
+    # Paired twice, but with a bijection among the pairs.
+    inputs["neighbours"] = [[0, 3], [0, 4], [1, 4], [1, 5], [2, 5]]
+    assert answered(listed(0.16, weights, 100, inputs), tmp_path) == 0
+    inputs = {"sizes": [2, 2], "counts": [1, 2, 2, 1], "neighbours": [[0, 2], [1, 2], [1, 3]]}
+    assert answered(listed(0.7, [[4, 3], [3, 4]], 10, inputs), tmp_path) == 0
+
+
+def test_the_same_outputs_of_an_input_make_no_neighbour(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = {"sizes": [2, 2], "counts": [1] * 4, "neighbours": [[0, 0], [2, 2]]}
+    assert answered(listed(0.0, [[1, 0], [0, 1]], 1, inputs), tmp_path) == 0
+    assert "2 inputs have no neighbour" in capsys.readouterr().out
+
+
+def test_a_bound_of_one_release_is_none_of_several(tmp_path: Path) -> None:
+    setting = Kernel("absolute", 1.0, graph="path", inputs=4, objective="worst-case")
+    path = tmp_path / "design.json"
+    dpopt.design(setting).save(path, proof=True)
+    record = json.loads(path.read_text())
+    proof = json.loads((tmp_path / "design.proof.json").read_text())
+    several = {"epsilon": None, "releases": 2, "total_epsilon": 4.0, "total_delta": 1e-12}
+    for each in (record["body"]["setting"], proof["setting"]):
+        each |= several
+    record["body"]["guarantee"] = {"epsilon": 4.0, "delta": 1e-12}
+    beside = tmp_path / "several.proof.json"
+    beside.write_text(json.dumps(proof))
+    assert answered(record, tmp_path) == 0
+    assert answered(record, tmp_path, str(beside)) == 4
+
+
+def test_a_guarantee_is_no_digit_smaller_than_that_of_the_setting(tmp_path: Path) -> None:
+    record = record_of(PATH, tmp_path)
+    record["body"]["guarantee"]["epsilon"] = 5.0 * (1 - 2.0**-50)
+    assert answered(record, tmp_path) == 4

@@ -754,7 +754,7 @@ PURE, SETS = "path, worst, pure", "path, worst, delta"
 FORGED: list[tuple[str, str, Any, str]] = [
     (PURE, "body.displayed.inputs.counts.0", 0, "no integer from 1"),
     (PURE, "body.displayed.inputs.counts.0", -1, "no integer from 1"),
-    (PURE, "body.displayed.inputs.counts.0", 2, "no distribution"),
+    (PURE, "body.displayed.inputs.counts.0", 2, "no correspondence"),
     (PURE, "body.displayed.inputs.counts", [1] * 15, "counts are not one"),
     (PURE, "body.displayed.inputs.sizes.0", 0, "no integer from 1"),
     (PURE, "body.displayed.inputs.sizes", [4, 4, 4, 5], "counts are not one"),

@@ -136,6 +136,7 @@ BY_FUNCTION: dict[str, Makers] = {
         "constraints": lambda: 2,
         "slack": lambda: Fraction(1, 8),
     },
+    "majority.parse_prior": {"prior": lambda: "uniform:0,1"},
     "majority.PointPrior": {"p": lambda: (0.2, 0.3, 0.4)},
     "majority.SamplePrior": {"samples": lambda: np.full((2, 3), 0.4)},
     "majority.assess": {"repair": lambda: True},
