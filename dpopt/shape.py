@@ -789,10 +789,10 @@ def design(
         backend: solver of the linear program, see `dpopt.solve`. None chooses a closed form where
             there is one, else a method made for the setting where there is one, else HiGHS.
         time_limit: seconds for the solver.
-        stop_at_gap: in [0, 1]; 0 solves to optimality. Let sum_j c_j x_j be the objective, and S
-            the larger of sum_j |c_j x_j| and max_j |c_j|. Above 0, a linear program whose
-            constraints are added round by round may stop early, at a feasible point whose value is
-            within stop_at_gap * S of the bound. The design's ``status`` is then ``"gap"``, and its
+        stop_at_gap: in [0, 1]; 0 solves to optimality. If it is above 0, a solve that adds
+            constraints round by round may stop early, at a feasible point whose value is within
+            stop_at_gap * S of the bound. Here S is the larger of sum_j |c_j x_j| and max_j |c_j|
+            for the objective sum_j c_j x_j. The design's ``status`` is then ``"gap"``, and its
             ``gap`` is the difference. The integers are proved private either way: if rounding
             breaks a constraint, they are mixed with a strictly private mechanism, just enough for
             the proof to succeed.

@@ -108,8 +108,9 @@ class Kernel(Budgeted):
             values at each position); "symbols" (any permutation of the inputs, and the same one of
             the outputs); "auto" (tries hamming, symbols, dihedral, cyclic and reflection in this
             order, takes the first that fits, and else none); or a list of your own pairs
-            (sigma, tau), each of which takes input x to sigma[x] and output y to tau[y]. Only
-            without ``constraints``, ``invariant`` and names. See `dpopt.kernel.symmetry`.
+            (sigma, tau), each of which takes input x to sigma[x] and output y to tau[y]. A
+            symmetry is refused beside ``constraints``, ``invariant`` or names of inputs or outputs;
+            "auto" then takes none. See `dpopt.kernel.symmetry`.
         input_names: one name for each input, in order, which `Design.release` then accepts in
             place of its number; as a text, a,b,c. If None, inputs are called 0, 1, ...
         output_names: one name for each output, which `Design.release` then returns; likewise.

@@ -107,10 +107,10 @@ class Majority(Voters):
     above t. Several gamma can have the least t; the design has one of them with the least expected
     error, up to the solver's tolerance.
 
-    The objective "least-regret" has several priors j. Let b_j be the least expected error under
-    prior j, from a program for this prior alone, and f_j the expected error of a fair coin; for
-    priors with different p_i, all expected errors here are E[s(p) d(p)], see ``objective``. The
-    regret under prior j is (expected error under prior j - b_j) / f_j. The largest regret t is
+    The objective "least-regret" has several priors j. The expected error under prior j is
+    here sum_l c_jl (1 - gamma(l)), with the coefficients c_jl of the objective "mean" for this
+    prior. Let b_j be the least one, from a program for prior j alone, and f_j that of a fair coin
+    (gamma = 0). The regret under prior j is (expected error - b_j) / f_j. The largest regret t is
     minimised, again with the constraints above:
 
         minimise   t

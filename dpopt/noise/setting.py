@@ -72,11 +72,12 @@ class Noise(Setting):
     design's ``value`` is the mean loss over all of them, and no private noise on the integers has a
     mean loss below its ``bound``. Two cases have a closed form. For delta = 0 the best noise is a
     discrete staircase: p falls by the factor e^epsilon once in every D integers, and is constant
-    between these steps. For delta > 0 and sensitivity 1 it is
-    p(x) = p(0) e^(-epsilon |x|) for |x| < N; p(N) = p(-N) is at most this, and p is 0 beyond N. All
-    other settings of one release are solved numerically. In our tests, value and bound then
-    differed by at most 1e-7 of the value for the losses "absolute" and "squared", and by at most
-    5e-3 for lists, mostly far less; the design's ``gap`` is the difference.
+    between these steps. For delta > 0 and sensitivity 1 there
+    is an N such that p(x) = p(0) e^(-epsilon |x|) for |x| < N, p(N) = p(-N) is at most
+    p(0) e^(-epsilon N), and p is 0 beyond N. All other settings of one release are solved
+    numerically. In our tests, value and bound then differed by at most 1e-7 of the value for the
+    losses "absolute" and "squared", and by at most 5e-3 for lists, mostly far less; the design's
+    ``gap`` is the difference.
 
     Attributes:
         sensitivity: D, in 1..1000, with D <= 10,000 * epsilon; at most 100 if delta is above 0.

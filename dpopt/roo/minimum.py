@@ -67,15 +67,15 @@ class RevealOrObscure(CategorySetting):
       (68) to (70) and (72) to (74); private;
     - "journal": the values that the journal paper's algorithm 2 computes. It leaves out (68) for
       the largest m, and is not private in general;
-    - "conference": the values that the conference paper's recursion computes. It imposes
-      (70), and of (68) only the case m = 0; not private in general. They are the optimum of a
-      program whose objective has q_M / k instead of q_M.
+    - "conference": the values that the conference paper's recursion computes, not private in
+      general. The recursion imposes (70), and of (68) only the case m = 0. The values are the
+      optimum of a program with these inequalities, whose objective has q_M / k instead of q_M.
 
     Among all private rules that depend on the smallest count alone, "exact" has the least q_m for
     every m at once. The value of a design is its objective; for "roo" this is (M + 1) q. The
     values q_m of "roo" follow from a formula, those of the other rules from a recursion
-    (`rule_weights`). `problem`, and with it ``backend``, is for M up to 200,000 and epsilon up to
-    30; the formula and the recursion have no such limit.
+    (`rule_weights`). The program itself (`problem`, which `dpopt.design` solves if it is given a
+    backend) is refused for M above 200,000 or epsilon above 30.
 
     Attributes:
         records: n, at least 1; the same for all data sets, and public.
