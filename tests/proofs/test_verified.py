@@ -45,8 +45,8 @@ def test_a_proof_is_accepted_and_no_other_multipliers_show_more(
     found.save(path, proof=True)
     code, lines, err = run(path, proof)
     assert (code, err) == (0, "")
-    # A smooth floor that states no rate is compared with tables of its own growth alone.
-    # Of a smooth floor for its growth; of regrets against the least errors that the proof states.
+    # A smooth floor is compared with tables of its own growth alone, regrets with the least errors
+    # that the proof states.
     regrets = getattr(setting, "objective", "") == "least-regret"
     what = "bounded" if regrets or isinstance(setting, dpopt.SmoothFloor) else "optimal"
     told = [line.partition(":")[0] for line in lines if not line.startswith("rows that")]
