@@ -293,13 +293,18 @@ def _rational(table: Matrix, inputs: Inputs) -> Table:
 
 def _moved(original: Matrix, table: Table) -> Fraction:
     """Return the largest change of the probability of an event, over all inputs, exactly."""
-    outputs, worst = original.shape[1], Fraction(0)
+    outputs, total, worst = original.shape[1], table.total, Fraction(0)
     for x, row in enumerate(original.tolist()):
+        ratios = [value.as_integer_ratio() for value in row]
+        # Denominators of floats are powers of 2: the largest is a common multiple.
+        common = max(below for _, below in ratios)
         weights = table.weights[x * outputs : (x + 1) * outputs]
-        changes = [w - Fraction(v) * table.total for v, w in zip(row, weights, strict=True)]
-        gained = sum((change for change in changes if change > 0), Fraction(0))
-        worst = max(worst, gained, gained - sum(changes, Fraction(0)))
-    return worst / table.total
+        gained = lost = 0
+        for (top, below), weight in zip(ratios, weights, strict=True):
+            change = weight * common - top * (common // below) * total
+            gained, lost = gained + max(change, 0), lost + max(-change, 0)
+        worst = max(worst, Fraction(max(gained, lost), common * total))
+    return worst
 
 
 def _pmf_table(table: object, tolerance: float) -> Matrix:
