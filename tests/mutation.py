@@ -164,8 +164,15 @@ GUARDED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "table": {
         "table_of": (JUDGE, "-k", "forged or accepted or test_distribution"),
-        "any_table": (JUDGE, "-k", "test_files or test_displayed or accepted or rows"),
-        "listed_neighbours": (JUDGE, "-k", "forged or accepted or one_output or lack_an_output"),
+        "any_table": (
+            *(JUDGE, f"{PROOFS}forged.py", "-k"),
+            "test_files or test_displayed or accepted or rows or make_no_neighbour",
+        ),
+        "listed_neighbours": (
+            *(JUDGE, f"{PROOFS}forged.py", "-k"),
+            "forged or accepted or one_output or lack_an_output or correspond",
+        ),
+        "require_correspondence": (f"{PROOFS}forged.py", "-k", "correspond"),
     },
 }
 """By section of the file, the functions whose mutants are run, and pytest's arguments for each."""

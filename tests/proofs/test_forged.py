@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import dpopt
 from dpopt import Kernel, ParameterError, verify
@@ -147,6 +150,30 @@ def test_outputs_of_neighbours_must_correspond(tmp_path: Path) -> None:
     assert answered(listed(0.16, weights, 100, inputs), tmp_path) == 0
     inputs = {"sizes": [2, 2], "counts": [1, 2, 2, 1], "neighbours": [[0, 2], [1, 2], [1, 3]]}
     assert answered(listed(0.7, [[4, 3], [3, 4]], 10, inputs), tmp_path) == 0
+
+
+def test_a_correspondence_is_found_where_there_is_one() -> None:
+    """Against a maximal matching of single outputs, by scipy."""
+    rng, answers = np.random.default_rng(3), set[bool]()
+    for _ in range(600):
+        m, k = rng.integers(1, 5, size=2)
+        total = int(rng.integers(max(m, k), 9))
+        cuts = [np.sort(rng.permutation(total - 1)[: n - 1]) + 1 for n in (m, k)]
+        counts = [np.diff([0, *cut, total]).tolist() for cut in cuts]
+        links = rng.random((m, k)) < rng.choice([0.4, 0.7])
+        linked = {(int(v), int(m + u)) for v, u in np.argwhere(links)}
+        single = np.repeat(np.repeat(links, counts[0], axis=0), counts[1], axis=1)
+        matching = maximum_bipartite_matching(csr_array(single), perm_type="column")
+        found = True
+        try:
+            verify.require_correspondence(
+                linked, [*counts[0], *counts[1]], range(m), range(m, m + k)
+            )
+        except verify.Malformed:
+            found = False
+        assert found == (min(matching) >= 0)
+        answers.add(found)
+    assert answers == {True, False}
 
 
 def test_the_same_outputs_of_an_input_make_no_neighbour(
