@@ -204,3 +204,35 @@ def test_a_guarantee_is_no_digit_smaller_than_that_of_the_setting(tmp_path: Path
     record = record_of(PATH, tmp_path)
     record["body"]["guarantee"]["epsilon"] = 5.0 * (1 - 2.0**-50)
     assert answered(record, tmp_path) == 4
+
+
+def test_a_known_kind_is_decided_as_itself_whatever_else_is_displayed(tmp_path: Path) -> None:
+    record = record_of(PATH, tmp_path)
+    inputs = {"sizes": [4] * 4, "counts": [1] * 16, "neighbours": [[v, v] for v in range(16)]}
+    losses = {"costs": [0] * 16, "weights": None}
+    displayed = {"epsilon": 0.01, "delta": 0, "inputs": inputs, "losses": losses}
+    stated = {"guarantee": {"epsilon": 0.01, "delta": 0}, "value": 0, "bound": None}
+    record["body"] |= {"displayed": displayed, **stated}
+    assert answered(record, tmp_path) == 4
+    record["body"]["kind"] = record["kind"] = "counts"
+    assert answered(record, tmp_path) == 0
+
+
+def test_a_bound_better_than_the_proof_shows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "design.json"
+    dpopt.design(PATH).save(path, proof=True)
+    record, beside = json.loads(path.read_text()), str(tmp_path / "design.proof.json")
+    assert answered(record, tmp_path, beside) == 0
+    record["body"]["bound"] += 1e-3
+    assert answered(record, tmp_path, beside) == 4
+    record["body"]["bound"] = None
+    assert answered(record, tmp_path, beside) == 4
+
+
+def test_rows_that_were_asked_for_may_be_missed_by_what_is_stated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting = Kernel("absolute", 1.0, graph="path", inputs=3, invariant=[0.2, 0.3, 0.5])
+    record = record_of(setting, tmp_path)
+    assert answered(record, tmp_path) == 0
+    assert "rows that were asked for are missed by at most" in capsys.readouterr().out
