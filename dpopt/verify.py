@@ -3635,8 +3635,8 @@ def listed_neighbours(
             if once and all(len({counts_[v] for v in group}) == 1 for group in same):
                 continue
             require_size(len(members) ** 2, sum(len(group) ** 2 for group in same))
+            both = {pair for group in same for pair in product(group, repeat=2)}
             for x, other in combinations(members, 2):
-                both = {pair for group in same for pair in product(group, repeat=2)}
                 linked = {(v, u) for v, u in both if v in rows[x] and u in rows[other]}
                 require_correspondence(linked, counts_, rows[x], rows[other])
         return groups, []
@@ -3842,8 +3842,8 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
     missed = verdict.missed
     # Decided was the guarantee of the setting; the file may state a weaker one only, but for the
     # rounding of an allowance times epsilon to a float.
-    least = epsilon * (1 - Fraction(1, 1 << 52 if "allowance" in setting else 1 << 200))
-    if number(stated["epsilon"]) < least or number(stated["delta"]) < delta:
+    rounding = epsilon / (1 << 52) if "allowance" in setting else 0
+    if number(stated["epsilon"]) < epsilon - rounding or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"
     where = f"{verdict.rows} inequalities decided exactly, {program.neighbours}"
