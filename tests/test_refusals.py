@@ -45,6 +45,15 @@ def rows(*block: Any) -> dpopt.Kernel:
     return kernel(constraints=[block])
 
 
+def on_another(point: Any = None, **changed: Any) -> None:
+    given = {"setting": dpopt.Kernel.example(), **changed}
+    dpopt.certify(np.eye(4) if point is None else point, **given)
+
+
+def of_cvxpy(row: Any) -> None:
+    dpopt.certify(V2, 1.0, constraints=[row])
+
+
 def program() -> Problem:
     problem = Problem()
     problem.add_variables("x", 2, lower=0.0, upper=1.0)
@@ -90,6 +99,8 @@ def sgd(**changed: Any) -> None:
 
 
 K3, S3, X = cp.Variable((3, 3)), table.SortedHistograms(3, 3), cp.Variable(2)
+V2 = cp.Variable((2, 2))
+V2.value = np.array([[0.6, 0.4], [0.4, 0.6]])
 ASKED = cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0])
 MEAN = smoothed.SamplingHistogram(5, 4)
 PLAIN, VOTES = dpopt.Plurality(5, 3, 0.5), [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
@@ -220,6 +231,19 @@ dpopt.certify(dpopt.design(dpopt.SmoothFloor.example()), epsilon=1.0, delta=None
 dpopt.certify(dpopt.design(dpopt.Mollifier.example()), delta=0.1) -> no least epsilon of it
 dpopt.certify(dpopt.design(dpopt.Majority.example()), graph="path") -> between its own neighbours
 dpopt.certify(dpopt.design(dpopt.Majority.example()), epsilon=1.0) -> such as design.kernel
+dpopt.certify(dpopt.design(dpopt.Kernel.example()), inputs="abcd") -> for more take
+on_another(epsilon=1.0) -> epsilon is given and so is setting
+on_another(delta=0.1) -> delta is given and so is setting
+on_another(graph="path") -> graph is given and so is setting
+on_another(constraints=[]) -> constraints is given and so is setting
+on_another(inputs="abcd") -> inputs is given and so is setting
+on_another(setting="kernel") -> setting is 'kernel'; it must be
+on_another({"input": [0], "output": [0], "probability": [1.0]}) -> point is a dict; it must be
+dpopt.certify(np.ones((2, 3, 5)) / 5, 2.0, graph="hamming", shape=(2, 3)) -> it must be a table
+dpopt.certify(np.eye(2), 1.0, constraints=[X[0] <= 0.5]) -> must then be a variable of cvxpy
+of_cvxpy(V2[0, 0] <= X[0]) -> at place 0; it must be an equality or ineq
+of_cvxpy(cp.square(V2[0, 0]) <= 0.5) -> at place 0; it must be an equality or ineq
+of_cvxpy(cp.norm(V2) <= 2) -> at place 0; it must be an equality or ineq
 """,
     "programs": """
 unchanged(lambda p: p.add_variables("z", 2, lower=[0.0, 2.0], upper=1.0)) -> entry 1

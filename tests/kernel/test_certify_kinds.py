@@ -19,7 +19,7 @@ from dpopt.data.tally import Tally
 from dpopt.privacy import Least
 from dpopt.roo.setting import UNIT
 from dpopt.shape import made
-from tests.kernel.brute import optimal, rows_of
+from tests.kernel.brute import distances, optimal, rows_of
 from tests.majority import brute
 from tests.oracles import Counts, exponential, neighbours, poisson_binomial
 from tests.roo.brute import Rule, histograms
@@ -237,16 +237,12 @@ def test_the_least_epsilon_of_a_closed_form(objective: Any, epsilon: float) -> N
 # Kernels with symmetry, and with neighbours of their own
 
 
-def line(size: int) -> Any:
-    return np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize(
     "asked",
     [
-        {"loss": line(6), "graph": "path", "symmetry": "reflection"},
-        {"loss": line(5), "graph": "complete", "symmetry": "reflection"},
+        {"loss": distances(6), "graph": "path", "symmetry": "reflection"},
+        {"loss": distances(5), "graph": "complete", "symmetry": "reflection"},
         {"loss": "hamming", "graph": "hamming", "shape": (2, 2, 2), "symmetry": "hamming"},
         {"loss": "hamming", "graph": "complete", "shape": (3, 3), "symmetry": "hamming"},
     ],
@@ -273,16 +269,6 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
                 least_delta(table, epsilon, pairs),
             )
             assert (least.lower, least.upper) == (exact.lower, exact.upper)
-
-
-# What is not known
-
-
-@pytest.mark.parametrize("asked", [{"graph": "path"}, {"epsilon": 1.0}])
-def test_a_design_has_its_own_neighbours(asked: Any) -> None:
-    design = dpopt.design(Majority.example())
-    with pytest.raises(ParameterError, match="between its own neighbours"):
-        dpopt.certify(design, **asked)
 
 
 def test_a_rule_that_never_obscures_has_no_epsilon() -> None:

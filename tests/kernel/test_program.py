@@ -95,20 +95,26 @@ def test_losses_of_every_scale() -> None:
     assert optimal(np.zeros((3, 2)), epsilon=1.0, objective="worst-case").value == 0.0
 
 
+def ring(inputs: int) -> brute.Edges:
+    return [(i, j) for i, j in brute.complete(inputs) if (i - j) % inputs in (1, inputs - 1)]
+
+
 def test_graphs_are_what_they_say() -> None:
-    for n in (2, 3, 6):
-        pairs = directed_pairs("path", n)
-        expected = None if n == 2 else sorted(brute.path(n))
-        assert (None if pairs is None else [tuple(pair) for pair in pairs.tolist()]) == expected
-    for shape in ((2, 2, 2), (3, 2), (2, 1, 4)):
-        pairs = directed_pairs("hamming", math.prod(shape), shape)
-        assert pairs is not None
-        assert [tuple(pair) for pair in pairs.tolist()] == sorted(brute.hamming(shape))
+    """None stands for all pairs, where these are those of the graph."""
+    cases: list[tuple[Any, Any, brute.Edges]] = [
+        *(("path", (n,), brute.path(n)) for n in (3, 6)),
+        *(("cycle", (n,), ring(n)) for n in (4, 6)),
+        *(("grid", shape, brute.grid(shape)) for shape in ((2, 3), (4,), (3, 1, 2))),
+        *(("hamming", shape, brute.hamming(shape)) for shape in ((2, 2, 2), (3, 2), (2, 1, 4))),
+        ([(2, 0), (0, 2), (1, 2)], (4,), [(0, 2), (1, 2), (2, 0), (2, 1)]),
+    ]
+    for graph, shape, edges in cases:
+        words = {"shape": shape} if graph in ("grid", "hamming") else {}
+        pairs = sure(directed_pairs(graph, math.prod(shape), **words))
+        assert [tuple(pair) for pair in pairs.tolist()] == sorted(edges), graph
+    for graph, n in (("path", 2), ("cycle", 3), ("complete", 5)):
+        assert directed_pairs(graph, n) is None
     assert directed_pairs("hamming", 5, [5]) is None
-    assert directed_pairs("complete", 5) is None
-    pairs = directed_pairs([(2, 0), (0, 2), (1, 2)], 4)
-    assert pairs is not None
-    assert pairs.tolist() == [[0, 2], [1, 2], [2, 0], [2, 1]]
 
 
 def test_inputs_without_neighbours_are_not_protected() -> None:
@@ -116,22 +122,6 @@ def test_inputs_without_neighbours_are_not_protected() -> None:
     assert found.value == pytest.approx(1 / 3, abs=1e-12)
     assert found.kernel[2, 2] == pytest.approx(1.0)
     assert "along 2 directed edges of 3 inputs" in sure(found.certificate).claim
-
-
-@pytest.mark.parametrize("shape", [(2, 3), (4,), (3, 1, 2)])
-def test_grids_and_cycles_by_their_definition(shape: tuple[int, ...]) -> None:
-    n = math.prod(shape)
-    words = list(np.ndindex(*shape))
-    near = [
-        [i, j]
-        for i, a in enumerate(words)
-        for j, b in enumerate(words)
-        if sum(abs(s - t) for s, t in zip(a, b, strict=True)) == 1
-    ]
-    assert np.array_equal(sure(directed_pairs("grid", n, shape)), near)
-    round_about = [[i, j] for i in range(n) for j in range(n) if (i - j) % n in (1, n - 1)]
-    assert np.array_equal(sure(directed_pairs("cycle", n)), round_about)
-    assert directed_pairs("cycle", 3) is None
 
 
 @pytest.mark.slow

@@ -228,24 +228,6 @@ def test_rows_are_part_of_what_was_proved() -> None:
     assert setting.to_dict()["constraints"] == Kernel(**setting.to_dict()).to_dict()["constraints"]
 
 
-def test_a_kernel_with_names_takes_and_gives_them(tmp_path: Path) -> None:
-    names = {"input_names": "low,mid,high", "output_names": ["no", "yes", "perhaps"]}
-    setting = Kernel("absolute", 1.0, graph="path", inputs=3, **names)
-    design = dpopt.design(setting)
-    design.save(tmp_path / "named.json")
-    for found in (design, dpopt.load(tmp_path / "named.json")):
-        rng = np.random.default_rng(1)
-        assert {*found.simulate(["low", "high"] * 20, rng)} <= {"no", "yes", "perhaps"}
-        assert found.setting.columns(found.table)["input"][0] == "low"
-        with pytest.raises(ParameterError, match="one of the names"):
-            found.release(0)
-    assert {*dpopt.certify(design).inputs} <= {"low", "mid", "high"}
-    with pytest.raises(ParameterError, match="names of inputs or outputs; leave one of them out"):
-        replace(setting, symmetry="reflection")
-    with pytest.raises(ParameterError, match="outputs has 2 names"):
-        replace(setting, output_names=["no", "yes"])
-
-
 def test_the_setting_keeps_its_own_copies() -> None:
     loss, edges, q = np.eye(3), np.array([[0, 1]]), np.array([0.2, 0.3, 0.5])
     setting = Kernel(loss, 1.0, graph=edges, prior=q, invariant=q)

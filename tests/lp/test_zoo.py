@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import Problem, Solution, Status, solve
+from dpopt import Kernel, Problem, Solution, Status, solve
 from dpopt.lp.certificates import dual_bound
 from tests.lp.zoo import ZOO, Case, random_program
 
@@ -86,6 +88,22 @@ def test_any_dual_vector_gives_a_valid_bound(seed: int, data: st.DataObject) -> 
     sign = -1.0 if program.maximising else 1.0
     optimum = sign * program.optimum()
     assert dual_bound(model, y) <= optimum + 1e-9 * (1 + abs(optimum))
+
+
+def test_the_bound_is_below_the_exact_value_of_its_sum() -> None:
+    """Weak duality's sum in fractions, for duals of no meaning."""
+    model = Kernel("absolute", 1.0, inputs=5, graph="path").problem().assemble()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        y = np.where(model.rows.lower == 1.0, 1.0, -1.0) * rng.random(model.rows.count)
+        dense = model.rows.matrix.toarray()
+        exact = sum((Fraction(v) for v, r in zip(y, model.rows.lower, strict=True) if r == 1.0))
+        for j, cost in enumerate(model.cost):
+            inner = sum(Fraction(a) * Fraction(v) for a, v in zip(dense[:, j], y, strict=True))
+            exact += min(Fraction(cost) - inner, Fraction(0))
+        found = dual_bound(model, y)
+        assert found <= exact
+        assert found >= float(exact) - 1e-13
 
 
 def test_bound_by_hand() -> None:
