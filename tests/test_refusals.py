@@ -90,6 +90,10 @@ def constraints(K: Any, epsilon: Any = 1.0, *more: Any, **how: Any) -> None:
     dpopt.privacy_constraints(K, epsilon, *more, **how)
 
 
+def moved(*sigma: int) -> tuple[Any, Any]:
+    return np.array(sigma), np.array(sigma)
+
+
 def adaptive(*pair: Any, releases: Any = 1) -> None:
     composition.adaptive_delta([pair], releases, 1.0)
 
@@ -335,6 +339,10 @@ rounded(Graph(2, 2), [1, 2, 0, 0]) -> all have probability 0
 polished(Graph(2, 2), np.array([0.5, 0.5]), Guarantee(1.0)) -> must hold 4 finite numbers
 polished(Graph(2, 2), np.array([0.5, INF] * 2), Guarantee(1.0)) -> must hold 4 finite numbers
 Graph(3, 3, np.array([0, 1])) -> graph has shape
+Graph(3, 3, None, (moved(0, 0, 2),)) -> no permutation
+Graph(3, 3, np.array([(1, 2), (2, 1)]), (moved(1, 0, 2),)) -> neighbours to neighbours
+Words(1, 2, True) -> at least 2 symbols
+Words(2, 0, True) -> at least 1 position
 Graph(5, 2).located(5) -> inputs
 Graph(5, 2).located([-1, 0]) -> inputs
 Graph(5, 2).located([[0]]) -> inputs
