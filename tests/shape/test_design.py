@@ -65,40 +65,20 @@ def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> No
         dpopt.design(Coin(1.0))
 
 
-def test_a_verb_is_no_kind() -> None:
-    for verb in _kinds.VERBS:
-        with pytest.raises(ParameterError, match="the command line has a verb of that name"):
-            type("Mine", (Coin,), {"kind": verb})
-
-
 def loose(frozen: bool, name: str | None) -> type[Any]:
     """A setting, of a kind if it has a name."""
-
-    class Named(Setting):
-        pass
-
-    if name is not None:
-        Named.kind = name
+    named = type("Named", (Setting,), {} if name is None else {"kind": name})
 
     @dataclass(frozen=frozen)
-    class Loose(Named):
+    class Loose(named):
         scale: float
+        guarantee = property(lambda self: dpopt.Guarantee(self.scale))
+        domain = property(lambda _: Graph(2, 2))
+        losses = property(lambda _: Losses(np.array([0.0, 1.0, 1.0, 0.0])))
 
         @classmethod
         def example(cls) -> Loose:
             return cls(1.0)
-
-        @property
-        def guarantee(self) -> dpopt.Guarantee:
-            return dpopt.Guarantee(self.scale)
-
-        @property
-        def domain(self) -> Graph:
-            return Graph(2, 2)
-
-        @property
-        def losses(self) -> Losses:
-            return Losses(np.array([0.0, 1.0, 1.0, 0.0]))
 
     return Loose
 
@@ -112,23 +92,23 @@ def test_a_setting_that_could_change_after_its_proof() -> None:
     assert found.value == pytest.approx(1 / (1 + math.e), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"])
-def test_a_kind_has_a_name(name: Any) -> None:
-    with pytest.raises(ParameterError, match="kind is .* lower case"):
-        type("Mine", (Coin,), {"kind": name})
-
-
 def test_a_kind_has_a_name_of_its_own() -> None:
     before = dpopt.kinds()
-    for kind in before:
-        with pytest.raises(ParameterError, match="another class is of that kind already"):
-            type("Mine", (Coin,), {"kind": kind.kind})
+    wrong = {
+        "kind is .* lower case": ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"],
+        "the command line has a verb of that name": [*_kinds.VERBS],
+        "another class is of that kind already": [kind.kind for kind in before],
+    }
+    for message, names in wrong.items():
+        for name in names:
+            with pytest.raises(ParameterError, match=message):
+                type("Mine", (Coin,), {"kind": name})
     assert dpopt.kinds() == before
     with registered():
+        # The cell of a notebook is run twice.
         again = dataclass(frozen=True)(
             type("Coin", (Coin,), {"kind": "toy-coin", "__module__": Coin.__module__})
         )
-        # The cell of a notebook is run twice.
         assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
 
 

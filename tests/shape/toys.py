@@ -168,6 +168,7 @@ class Blind(Coin):
         return proof_of(self, Fraction(1, 2))
 
     def dominating(self, table: Any) -> Any:
+        del table
         raise ParameterError("no pair is known.")
 
 
