@@ -72,13 +72,16 @@ def loose(frozen: bool, name: str | None) -> type[Any]:
     @dataclass(frozen=frozen)
     class Loose(named):
         scale: float
-        guarantee = property(lambda self: dpopt.Guarantee(self.scale))
         domain = property(lambda _: Graph(2, 2))
         losses = property(lambda _: Losses(np.array([0.0, 1.0, 1.0, 0.0])))
 
         @classmethod
         def example(cls) -> Loose:
             return cls(1.0)
+
+        @property
+        def guarantee(self) -> dpopt.Guarantee:
+            return dpopt.Guarantee(self.scale)
 
     return Loose
 

@@ -35,8 +35,9 @@ SQUARE = [[0.0, 1.0, 1.0, 2.0], [1.0, 0.0, 2.0, 1.0], [1.0, 2.0, 0.0, 1.0], [2.0
 CIRCLE = [[0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 0.0]]
 
 # A setting whose proof is another one than its example's, and an input of it.
-VOTES, WORDS = [0, 0, 0, 1, 1, 2], {"graph": "hamming", "shape": (2, 2), "symmetry": "hamming"}
-TURNED = {"graph": "path", "objective": "worst-case", "symmetry": "reflection"}
+VOTES = [0, 0, 0, 1, 1, 2]
+WORDS: dict[str, Any] = {"graph": "hamming", "shape": (2, 2), "symmetry": "hamming"}
+TURNED: dict[str, Any] = {"graph": "path", "objective": "worst-case", "symmetry": "reflection"}
 VARIANTS: dict[str, tuple[Callable[[], Any], Any]] = {
     "deltas": (lambda: dpopt.Majority(3, 0.5, 1.5, voter_delta=1e-3, delta=0.01), [0, 1, 1]),
     "one q": (lambda: dpopt.RevealOrObscure(6, 3, 0.9, "roo"), VOTES),

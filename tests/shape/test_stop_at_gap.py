@@ -68,7 +68,8 @@ def full(name: str) -> Any:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_design_that_is_stopped(name: str, gap: float) -> None:
     setting, backend = PROGRAMS[name]
-    whole, found = full(name), dpopt.design(setting, backend=backend, stop_at_gap=gap)
+    whole = full(name)
+    found: Any = dpopt.design(setting, backend=backend, stop_at_gap=gap)
     assert whole.status is Status.OPTIMAL
     # A share is of the objective's largest coefficient: of a worst case, the unit of its losses;
     # objectives of a majority are sums of at most 1, or one number of at most 1.
