@@ -199,6 +199,7 @@ def is_shown(kind: Kind) -> None:
         assert "\n" not in text, text
         assert len(text) < 300, text
     assert repr(found).startswith(f"{type(found).__name__}(")
+    assert "guarantee" in repr(found)
     page = found._repr_html_()
     assert page.startswith("<div><figure"), page[:200]
     assert page.endswith("</table></div>"), page[-200:]

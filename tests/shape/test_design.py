@@ -12,6 +12,7 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, Setting, _kinds
+from dpopt._figure import result_page
 from dpopt.privacy.saved import seal
 from dpopt.shape import kind_of, made
 from dpopt.table import Graph, Losses
@@ -171,3 +172,15 @@ def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coin, "columns", lambda *_: {"told": ["yes"]})
     with pytest.raises(ParameterError, match="none holds numbers alone: override draw"):
         found.plot()
+
+
+def test_where_a_plot_refuses_its_reason_is_shown() -> None:
+    def refuse(axes: object) -> None:
+        del axes
+        raise ParameterError("n is 1e9; a plot is made up to <1e6>.")
+
+    page = result_page("Thing", "a < b", None, {"<x>": "<y>"}, refuse)
+    assert "No picture: n is 1e9; a plot is made up to &lt;1e6&gt;." in page
+    assert "a &lt; b" in page
+    assert "&lt;x&gt;" in page
+    assert "<y>" not in page

@@ -71,6 +71,9 @@ def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path:
     for backend in (None, "highs", "cvxpy"):
         found = dpopt.design(dpopt.RevealOrObscure(3, 2, 0.5, "journal"), backend=backend)
         assert (found.private, found.certificate) == (False, None)
+        # Only what is proved is called a guarantee.
+        for shown in (repr(found), found._repr_html_()):
+            assert ("guarantee" in shown, "target" in shown) == (False, True)
         with pytest.raises(NotPrivateError):
             found.release([1] * 3)
         with pytest.raises(NotPrivateError):
