@@ -101,20 +101,20 @@ def test_commands_print_what_the_page_says(name: str) -> None:
             assert differs(expected, printed(command)) == "", command
 
 
-def test_the_readme_shows_what_its_example_prints(capfd: pytest.CaptureFixture[str]) -> None:
-    shown = text_of("README.md").partition("It prints:\n\n```\n")[2].partition("```")[0]
-    (script,) = (script for script in PAGES["README"].scripts if "verifier=True" in script)
-    exec(compile(script, "README.md", "exec"), {})
-    assert capfd.readouterr().out == shown
-    assert {path.name for path in Path().iterdir()} == {"x.json", "x.proof.json", "verify.py"}
-
-
-def test_the_readme_says_what_a_program_of_ones_own_prints(
-    capfd: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("word", "before", "after", "files"),
+    [
+        ("verifier=True", "It prints:\n\n```\n", "\n```", {"x.json", "x.proof.json", "verify.py"}),
+        ("cvxpy", "It prints `", "`:", set()),
+    ],
+)
+def test_the_readme_shows_what_its_examples_print(
+    word: str, before: str, after: str, files: set[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (script,) = (script for script in PAGES["README"].scripts if "cvxpy" in script)
+    (script,) = (script for script in PAGES["README"].scripts if word in script)
     exec(compile(script, "README.md", "exec"), {})
-    assert f"It prints `{capfd.readouterr().out.strip()}`:" in text_of("README.md")
+    assert before + capfd.readouterr().out.strip("\n") + after in text_of("README.md")
+    assert {path.name for path in Path().iterdir()} == files
 
 
 @pytest.mark.every_case

@@ -50,6 +50,10 @@ def on_another(point: Any = None, **changed: Any) -> None:
     dpopt.certify(np.eye(4) if point is None else point, **given)
 
 
+def of_problem(objective: Any, *rows: Any) -> None:
+    lp.solve(cp.Problem(objective, [*rows]))
+
+
 def of_cvxpy(row: Any) -> None:
     dpopt.certify(V2, 1.0, constraints=[row])
 
@@ -280,6 +284,17 @@ lp.solve(program(), stop_at_gap=-1.0) -> stop_at_gap
 lp.solve(program(), "gurobi") -> such as cvxpy:CLARABEL.
 lp.solve(program(), "Mosek") -> such as cvxpy:CLARABEL.
 lp.solve(Problem()) -> no variables
+of_problem(cp.Maximize(cp.Constant(3.0))) -> no variables
+of_problem(cp.Minimize(cp.Parameter(name="price") * X[0])) -> 'price' has no value
+of_problem(cp.Minimize(cp.Variable(boolean=True))) -> integer or boolean
+of_problem(cp.Minimize(X[0]), cp.FiniteSet(X[0], [1, 2])) -> finite sets
+of_problem(cp.Minimize(cp.real(cp.Variable(complex=True)))) -> complex
+of_problem(cp.Maximize(cp.norm(X))) -> its objective
+of_problem(cp.Minimize(0), (cp.sqrt(X) <= 1).set_label("root")) -> 'root'
+of_problem(cp.Minimize(0), (X - NAN >= 1).set_label("gap")) -> rows 'gap': upper holds NaN
+of_problem(cp.Minimize(X[0]), cp.norm(X) <= 1) -> by problem.solve() of cvxpy, and prove the
+of_problem(cp.Minimize(cp.sum_squares(X))) -> not linear
+of_problem(cp.Minimize(cp.exp(X[0]))) -> kernel that it finds by dpopt.certify
 Problem().assemble() -> no variables
 Problem().then_minimise([1.0]) -> no objective before
 add([[1.0]], upper=1.0) -> 'r' have 1 columns
