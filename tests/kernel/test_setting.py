@@ -219,6 +219,14 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
         assert abs(sure(design.gap)) <= 1e-9
 
 
+def test_the_sense_of_a_kernel() -> None:
+    asked: dict[str, Any] = {"epsilon": 1.0, "graph": "path", "inputs": 3}
+    british = Kernel("absolute", sense="maximise", **asked)
+    american = Kernel("absolute", sense="maximize", **asked)
+    assert american.to_dict() == british.to_dict()
+    assert american.maximises
+
+
 def test_rows_are_part_of_what_was_proved() -> None:
     setting = Kernel("absolute", 1.0, graph="path", inputs=4, constraints=read_constraints(ROWS))
     design = dpopt.design(setting)

@@ -117,6 +117,19 @@ def test_objectives_in_the_shape_of_their_variables() -> None:
     np.testing.assert_array_equal(problem.assemble().cost, [*np.zeros(11), 1.5, 2.0])
 
 
+@pytest.mark.parametrize("word", ["minimize", "maximize"])
+def test_the_american_spelling_is_the_same(word: str) -> None:
+    answers = []
+    for spelling in (word, word.replace("z", "s")):
+        problem = Problem()
+        problem.add_variables("x", 2, lower=0.0, upper=[1.0, 2.0])
+        problem.add_rows("sum", {"x": [[1.0, 1.0]]}, lower=1.0, upper=2.5)
+        getattr(problem, spelling)({"x": [1.0, 1.0]})
+        getattr(problem, f"then_{spelling}")({"x": [1.0, 0.0]})
+        answers.append(solve(problem)["x"].tolist())
+    assert answers[0] == answers[1] == ([0.0, 1.0] if word == "minimize" else [1.0, 1.5])
+
+
 def test_bounds_are_broadcast_and_set_again() -> None:
     problem = Problem()
     problem.add_variables("K", (2, 3), lower=0.0, upper=[1.0, 2.0, 3.0])
