@@ -21,11 +21,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from docs.building.names import (
-    constant_docstring,
-    public_modules,
-    public_names,
-)
+from docs.building.names import constant_docstring, public_modules, public_names
 from dpopt import verify
 from tests.public_surface import KEPT, public_members, surface
 

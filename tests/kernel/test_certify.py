@@ -87,10 +87,7 @@ def test_own_inequalities_hold_exactly() -> None:
         matrix = rng.normal(size=(2, n * m))
         # Satisfied, with room, by equal rows: so there is an interior, at some distance.
         at = matrix @ np.tile(table.mean(axis=0), n)
-        own = [
-            ("two", matrix, None, at + 0.05),
-            ("one", matrix[:1], [at[0] - 0.07], None),
-        ]
+        own = [("two", matrix, None, at + 0.05), ("one", matrix[:1], [at[0] - 0.07], None)]
         design = dpopt.certify(table, epsilon, delta, graph=graph, constraints=own, tolerance=1.0)
         assert private(design, edges)
         values = weighed(design, matrix)

@@ -264,10 +264,7 @@ def test_the_least_epsilon_of_a_kernel_over_orbits(asked: Any, delta: float) -> 
                 ratio = mass / kernel.total - tolerated, against / kernel.total
                 assert math.log(ratio[0] / ratio[1]) == pytest.approx(least.upper, rel=1e-9)
         for epsilon in (0.0, 0.5):
-            least, exact = (
-                dpopt.certify(given, epsilon, None),
-                least_delta(table, epsilon, pairs),
-            )
+            least, exact = (dpopt.certify(given, epsilon, None), least_delta(table, epsilon, pairs))
             assert (least.lower, least.upper) == (exact.lower, exact.upper)
 
 

@@ -17,11 +17,7 @@ from hypothesis import strategies as st
 
 import dpopt
 from dpopt import Guarantee, NotPrivateError, ParameterError, majority
-from dpopt.privacy import (
-    exp_lower,
-    exp_upper,
-    simple_composition,
-)
+from dpopt.privacy import exp_lower, exp_upper, simple_composition
 from dpopt.privacy.cost import DominatingPair
 from dpopt.privacy.exponential import least_float, log_near, log_upper, sqrt_upper
 from tests.table.rows import certify
