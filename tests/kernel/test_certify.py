@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpopt
-from dpopt import InfeasibleError, Kernel, NotPrivateError, ParameterError
+from dpopt import Kernel, NotPrivateError, ParameterError
 from dpopt.privacy import directed_pairs
 from tests.kernel.brute import (
     Array,
@@ -142,18 +142,6 @@ def test_rows_that_forbid_an_output_or_leave_no_room() -> None:
     both = [("most", first, None, [0.1]), ("least", first, [0.1], None)]
     design = dpopt.certify(table, 1.0, constraints=both, tolerance=0.3)
     assert max(design.residuals.values()) < 1e-8
-
-
-def test_rows_in_conflict_are_named() -> None:
-    rows = [
-        ("high", np.eye(4)[[0]], [0.9], None),
-        ("low", np.eye(4)[[2]], None, [0.1]),
-        ("idle", np.eye(4)[[1]], None, [1.0]),
-    ]
-    with pytest.raises(InfeasibleError) as caught:
-        dpopt.certify([[0.6, 0.4], [0.4, 0.6]], 1.0, constraints=rows, tolerance=1.0)
-    assert {"high", "low"} <= set(caught.value.blocks)
-    assert "idle" not in caught.value.blocks
 
 
 def test_a_long_path_keeps_its_small_entries() -> None:

@@ -54,17 +54,20 @@ def test_residuals_are_what_the_certified_kernel_misses() -> None:
 
 
 def test_infeasible_rows_are_named() -> None:
-    row = np.zeros((1, 4))
-    row[0, 0] = 1.0
-    always = np.zeros((1, 4))
-    always[0, 2] = 1.0
-    with pytest.raises(InfeasibleError, match="certain") as caught:
-        optimal(
-            1 - np.eye(2),
-            epsilon=1.0,
-            constraints=[("certain", row, 0.9, None), ("never", always, None, 0.1)],
-        )
-    assert {"certain", "never", "privacy"} <= set(caught.value.blocks)
+    rows: Any = [
+        ("certain", np.eye(4)[[0]], [0.9], None),
+        ("never", np.eye(4)[[2]], None, [0.1]),
+        ("idle", np.eye(4)[[1]], None, [1.0]),
+    ]
+    table = [[0.6, 0.4], [0.4, 0.6]]
+    for conflicting in (
+        lambda: optimal(1 - np.eye(2), epsilon=1.0, constraints=rows),
+        lambda: dpopt.certify(table, 1.0, constraints=rows, tolerance=1.0),
+    ):
+        with pytest.raises(InfeasibleError, match="certain") as caught:
+            conflicting()
+        assert {"certain", "never", "privacy"} <= {*caught.value.blocks}
+        assert "idle" not in caught.value.blocks
     rare: Any = [("rare", np.eye(4)[1::2], None, 0.1)]
     with pytest.raises(InfeasibleError, match="invariance"):
         optimal(np.eye(2), epsilon=1.0, invariant=[0.5, 0.5], constraints=rare)
