@@ -36,6 +36,7 @@ SCRIPTS = [
 ]
 LINES = [line for page in PAGES.values() for line in page.lines]
 FINDINGS = sorted(path.stem for path in (ROOT / "docs/findings").glob("*.md"))
+FOR_CONTRIBUTORS = [".github/CONTRIBUTING.md", "docs/releasing.md", "docs/promise.md"]
 PAPERS = [f"docs/papers/{path.name}" for path in sorted(ROOT.glob("docs/papers/*.md"))]
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_CELLS = sorted(
@@ -46,7 +47,7 @@ WITH_CELLS = sorted(
 )
 
 
-def text_of(name: str) -> str:
+def text_of(name: str | Path) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -174,15 +175,19 @@ def test_commands_of_the_experiments_run(capfd: pytest.CaptureFixture[str]) -> N
     assert {"majority-figure-2.pdf", "index.html"} <= {path.name for path in Path("mine").iterdir()}
 
 
-def test_what_is_named_is_there() -> None:
-    readme = text_of("README.md")
-    given = re.findall(r"experiments run ([\w-]+) --set (\w+)=", readme + text_of("docs/tools.md"))
+def test_links_lead_to_files() -> None:
+    for page in ("README.md", *FOR_CONTRIBUTORS):
+        links = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
+        assert links or page != "README.md"
+        assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_experiments_that_pages_name_are_there() -> None:
+    pages = text_of("README.md") + text_of("docs/tools.md")
+    given = re.findall(r"experiments run ([\w-]+) --set (\w+)=", pages)
     assert {"majority-figure-2", "prior-figure-4"} <= {name for name, _ in given}
     for name, field in given:
         assert field in parameters_of(all_experiments()[name])
-    links = re.findall(r"\]\(([^)#]+)\)", readme)
-    assert "docs/limits.md" in links
-    assert [link for link in links if ":" not in link and not (ROOT / link).exists()] == []
     for name in FINDINGS:
         text = text_of(f"docs/findings/{name}.md")
         commands = re.findall(r"python -m experiments run ([\w-]+)", text)
@@ -190,22 +195,16 @@ def test_what_is_named_is_there() -> None:
         assert commands or name in ("index", "kernels")
 
 
-def test_what_contributors_are_to_run_and_read_is_there() -> None:
-    pages = [".github/CONTRIBUTING.md", "docs/releasing.md", "docs/promise.md"]
+def test_what_contributors_are_to_run_is_there() -> None:
     workflows = sorted(ROOT.glob(".github/workflows/*.yml"))
     assert len(workflows) == 3
-    text = "".join(
-        [*map(text_of, pages), *(path.read_text(encoding="utf-8") for path in workflows)]
-    )
+    text = "".join(map(text_of, [*FOR_CONTRIBUTORS, *workflows]))
     scripts = {*re.findall(r"(?<=[ \n`])\.ci/\w+", text)}
     assert {".ci/run", ".ci/nightly", ".ci/build", ".ci/installed"} == scripts
     assert all((ROOT / script).stat().st_mode & 0o111 for script in scripts)
     modules = {*re.findall(r"-m\s+(tests(?:\.\w+)+)", text)}
     assert {"tests.public_surface", "tests.golden"} <= modules
     assert all(importlib.util.find_spec(name) is not None for name in modules)
-    for page in pages:
-        for link in re.findall(r"\]\(([^)#:]+)\)", text_of(page)):
-            assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
 def test_the_tests_that_papers_names_are_there() -> None:

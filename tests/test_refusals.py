@@ -24,6 +24,7 @@ from dpopt.cli import release
 from dpopt.privacy import guarantee
 from dpopt.prob import batches
 from tests.kernel.test_symmetry import ring
+from tests.shape.toys import Coin
 
 NAN, INF = math.nan, math.inf
 TWICE: dict[str, Any] = {"releases": 2, "total_epsilon": 1.0, "total_delta": 0.1}
@@ -219,6 +220,8 @@ on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> that are none in grap
 on_a_ring("cyclic", graph="path") -> 'cyclic': generators must map neighbours to neighbours
 on_a_ring("cyclic", prior=[1, 2, 1, 2]) -> prior gives them different weights
 on_a_ring("reflection", invariant=[0.25] * 4) -> there are constraints, an invariant or names
+on_a_ring("cyclic", constraints=[("far", np.eye(16)[[3]], 0.05, None)]) -> there are constraints
+on_a_ring("cyclic", output_names="a,b,c,d") -> 'cyclic' and there are constraints, an invariant
 on_a_ring("hamming") -> 'hamming' without a shape
 on_a_ring("cyclic", loss=ring(4)[:, :3]) -> 4 inputs and 3 outputs
 on_a_ring("cyclic", loss="absolute", inputs=100_000, graph="cycle") -> not known to keep the loss
@@ -383,6 +386,12 @@ rows_of_text("input", "1,-", int, "integers") -> no list of integers
 rows_of_text("input", "1,x", int, "integers") -> no list of integers, and there is no such file
 rows_of_text("input", ".", int, "integers") -> input is '.';
 """,
+    "kinds of one's own": """
+Coin(1.0).keep(epsilom=2.0) -> keep was given 'epsilom'; fields of Coin are eps
+Coin(1.0).output_weights((1, 3), 0) -> 'toy-coin'; it has no Table and no output_weights
+Coin(1.0).columns((1, 3)) -> 'toy-coin'; it has no Table and no columns
+Coin(1.0).plain((1, 3)) -> 'toy-coin'; it has no Table and no plain
+""",
     "compositions and sampling": """
 adaptive([0.5, 0.5], [1.0]) -> pairs
 adaptive([0.5, 0.6], [0.5, 0.5]) -> pairs
@@ -436,7 +445,7 @@ expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) ->
 
 
 # What the expressions name.
-SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
+SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo, "Coin": Coin}
 SPACE |= {"vote": dpopt.vote, "rows_of_text": release._rows}
 for _module in (tabulate, guarantee, lp, majority, batches, table):
     SPACE |= vars(_module)

@@ -243,18 +243,7 @@ def test_the_dominating_pair_is_that_of_all_rows(graph: str, delta: float) -> No
         assert pair.delta(epsilon) == pytest.approx(worst, abs=1e-12)
 
 
-# What is not there
-
-
-def test_a_setting_has_own_rows_or_a_symmetry() -> None:
-    far = np.zeros((6, 36))
-    far[np.arange(6), np.arange(6) * 6 + (np.arange(6) + 3) % 6] = 1.0
-    rows: Any = [("far", far, 0.05, None)]
-    own: Any
-    for own in ({"constraints": rows}, {"invariant": [1 / 6] * 6}, {"output_names": "a,b,c,d,e,f"}):
-        with pytest.raises(ParameterError, match="symmetry is 'cyclic' and there are constraints"):
-            Kernel(1 - np.eye(6), 0.9, graph="cycle", symmetry="cyclic", **own)
-        assert Kernel(1 - np.eye(6), 0.9, graph="cycle", symmetry="auto", **own).symmetry == "none"
+# What a setting has
 
 
 def test_auto_takes_what_there_is() -> None:
@@ -270,4 +259,8 @@ def test_auto_takes_what_there_is() -> None:
     assert chosen("hamming", shape=(3, 3), graph="hamming") == "hamming"
     assert chosen("hamming", shape=(2, 3), graph="hamming") == "reflection"
     assert chosen("absolute", inputs=5, graph="path", prior=[1, 2, 3, 4, 5]) == "none"
+    far: Any = [("far", np.eye(25)[[3]], 0.05, None)]
+    own: Any
+    for own in ({"constraints": far}, {"invariant": [0.2] * 5}, {"output_names": "a,b,c,d,e"}):
+        assert chosen(1 - np.eye(5), graph="cycle", **own) == "none"
     assert chosen(turned.astype(float) ** 2 + distances(5)) == "none"

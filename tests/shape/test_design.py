@@ -39,12 +39,6 @@ def test_what_is_no_setting() -> None:
             says_one_sentence(caught.value)
 
 
-def test_a_field_that_there_is_none_of() -> None:
-    with pytest.raises(ParameterError, match="^keep was given 'epsilom'; fields of Coin are eps"):
-        Coin(1.0).keep(epsilom=2.0)
-    assert not hasattr(Coin(1.0), "epsilom")
-
-
 @pytest.mark.parametrize(
     "pmf", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
 )
@@ -137,14 +131,6 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(
         with pytest.raises(ParameterError, match="missing or malformed") as caught:
             dpopt.load(path)
     assert isinstance(caught.value.__cause__, TypeError)
-
-
-@pytest.mark.parametrize("member", ["output_weights", "columns", "plain"])
-def test_integers_that_are_no_table_have_to_be_described(member: str) -> None:
-    coin = Coin(1.0)
-    given = (0,) if member == "output_weights" else ()
-    with pytest.raises(ParameterError, match=f"'toy-coin'; it has no Table and no {member}"):
-        getattr(coin, member)((1, 3), *given)
 
 
 def test_a_setting_says_its_losses_or_its_program() -> None:
