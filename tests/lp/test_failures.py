@@ -16,7 +16,7 @@ from dpopt.lp.backends import RawSolution, get_backend
 from dpopt.lp.backends.cvxpy import Cvxpy
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.solution import advice
-from tests.lp.zoo import BUDGET, Case, Script, disc, disc_problem
+from tests.lp.zoo import Case, Script, budget, disc, disc_problem
 
 EXACT = pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
@@ -29,6 +29,13 @@ def conflict_of(problem: Problem, backend: str) -> set[str]:
         assert block in str(caught.value)
     assert len(set(caught.value.blocks)) == len(caught.value.blocks)
     return set(caught.value.blocks)
+
+
+def free_pair() -> Problem:
+    problem = Problem("pair")
+    problem.add_variables("x", 2, lower=-np.inf, upper=np.inf)
+    problem.minimise([1.0, 2.0])
+    return problem
 
 
 FREE = {"x": (2, -np.inf, np.inf)}
@@ -187,7 +194,7 @@ def scripted(*answers: RawSolution) -> Script:
     return Script(lambda way, model: next(queue))  # noqa: ARG005
 
 
-# Of `BUDGET`, whose optimum is 1.5; as a minimisation the multiplier is -0.5.
+# Of `budget`, whose optimum is 1.5; as a minimisation the multiplier is -0.5.
 RIGHT = said([1.0, 0.5], [-0.5])
 
 
@@ -205,7 +212,7 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_wrong_answer_that_the_next_way_mends(lie: str) -> None:
     backend = Script(lambda way, model: RIGHT if way else LIES[lie])  # noqa: ARG005
-    solution = solve(BUDGET.build(), backend)
+    solution = solve(budget(), backend)
     assert solution.objective == 1.5
     assert solution.x.tolist() == [1.0, 0.5]
     assert solution.gap == pytest.approx(0.0, abs=1e-13)
@@ -214,7 +221,7 @@ def test_wrong_answer_that_the_next_way_mends(lie: str) -> None:
 
 
 def test_a_point_without_multipliers_is_no_answer() -> None:
-    error = failure_of(BUDGET.build(), scripted(said([1.0, 0.5])))
+    error = failure_of(budget(), scripted(said([1.0, 0.5])))
     assert error.status == "numerical"
     assert "no multipliers" in str(error)
 
@@ -225,7 +232,7 @@ FAILURES = [status for status in Status if status not in (Status.OPTIMAL, *CLAIM
 
 @pytest.mark.parametrize("status", FAILURES)
 def test_status_of_the_solver_is_passed_on(status: Status) -> None:
-    error = failure_of(BUDGET.build(), scripted(said([1.0, 0.5], [-0.5], status)))
+    error = failure_of(budget(), scripted(said([1.0, 0.5], [-0.5], status)))
     assert error.status == status.value
     assert type(error.status) is str
     assert "said" in str(error)
@@ -234,13 +241,13 @@ def test_status_of_the_solver_is_passed_on(status: Status) -> None:
 @pytest.mark.parametrize("status", CLAIMS)
 def test_a_false_claim_is_never_passed_on(status: Status) -> None:
     backend = scripted(said(None, status=status))
-    error = failure_of(BUDGET.build(), backend)
+    error = failure_of(budget(), backend)
     assert type(error) is SolverError
     assert error.status == "numerical"
     assert f"{status} was claimed" in str(error)
     assert backend.runs == [0, 1]
     # The next way may answer.
-    assert solve(BUDGET.build(), scripted(said(None, status=status), RIGHT)).objective == 1.5
+    assert solve(budget(), scripted(said(None, status=status), RIGHT)).objective == 1.5
 
 
 def test_the_remedy_is_another_backend_that_exists() -> None:
@@ -257,16 +264,16 @@ POOR = said([1.0 - 2e-7, 0.5 - 1e-7], [-0.5])
 
 def test_a_gap_is_closed_by_the_next_way_or_stated_or_refused() -> None:
     backend = scripted(POOR, RIGHT)
-    assert solve(BUDGET.build(), backend).objective == 1.5
+    assert solve(budget(), backend).objective == 1.5
     assert backend.runs == [0, 1]
     for later in (
         POOR,
         *(said(None, status=end) for end in (Status.TIME_LIMIT, Status.MEMORY_LIMIT)),
     ):
         backend = scripted(POOR, later)
-        assert solve(BUDGET.build(), backend).gap == pytest.approx(3e-7, rel=1e-6)
+        assert solve(budget(), backend).gap == pytest.approx(3e-7, rel=1e-6)
         assert backend.runs == [0, 1]
-    error = failure_of(BUDGET.build(), scripted(POOR), relative_gap=1e-11)
+    error = failure_of(budget(), scripted(POOR), relative_gap=1e-11)
     assert error.status == "numerical"
     assert "dual bound" in str(error)
 
@@ -278,7 +285,7 @@ NO_ROWS = make_rows(np.zeros((0, 2)), upper=0.0)
 @EXACT
 @pytest.mark.parametrize("rows", [HALF, NO_ROWS], ids=["same row", "no row"])
 def test_oracle_that_is_never_content(backend: str, rows: Rows) -> None:
-    problem = BUDGET.build()
+    problem = budget()
     problem.add_family("sulking", lambda x: Separation(rows, 1.0, x.size))
     error = failure_of(problem, backend)
     assert error.status == "stalled"
@@ -291,7 +298,7 @@ LOST = Rows(HALF.matrix * np.nan, HALF.lower, HALF.upper)
 @EXACT
 @pytest.mark.parametrize(("rows", "worst"), [(NO_ROWS, np.nan), (LOST, 1.0)])
 def test_oracle_that_answers_with_no_number(backend: str, rows: Rows, worst: float) -> None:
-    problem = BUDGET.build()
+    problem = budget()
     problem.add_family("lost", lambda x: Separation(rows, worst, x.size))
     with pytest.raises((SolverError, ParameterError)):
         solve(problem, backend)
@@ -299,7 +306,7 @@ def test_oracle_that_answers_with_no_number(backend: str, rows: Rows, worst: flo
 
 def half() -> Problem:
     """The budget, with a limit that an oracle reports again and again."""
-    problem = BUDGET.build()
+    problem = budget()
     problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
     return problem
 
@@ -335,9 +342,7 @@ def test_too_few_rounds(backend: str, rounds: int) -> None:
 
 @EXACT
 def test_unbounded_until_the_family_speaks(backend: str) -> None:
-    problem = Problem("pair")
-    problem.add_variables("x", 2, lower=-np.inf, upper=np.inf)
-    problem.minimise([1.0, 2.0])
+    problem = free_pair()
     problem.add_family("disc", disc)
     assert failure_of(problem, backend).status == "unbounded"
 
@@ -345,5 +350,5 @@ def test_unbounded_until_the_family_speaks(backend: str) -> None:
 @pytest.mark.parametrize("gap", [0.0, 2.0, float("nan")])
 def test_a_relative_gap_is_a_share(gap: float) -> None:
     with pytest.raises(ParameterError, match="^relative_gap is .* in .0, 1.[.]$"):
-        solve(BUDGET.build(), relative_gap=gap)
-    assert solve(BUDGET.build(), relative_gap=1.0).status == Status.OPTIMAL
+        solve(budget(), relative_gap=gap)
+    assert solve(budget(), relative_gap=1.0).status == Status.OPTIMAL

@@ -70,6 +70,7 @@ BUDGET = Case(
     *("budget", _box(2, upper=1.0), {"budget": ([[1.0, 2.0]], None, 2.0)}),
     *("maximise", [1.0, 1.0], 1.5, (1.0, 0.5), {"budget": (0.5,)}),
 )
+budget = BUDGET.build
 ZOO: tuple[Case, ...] = (
     BUDGET,
     Case(
