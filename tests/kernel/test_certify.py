@@ -320,6 +320,8 @@ def test_a_named_design_answers_by_name(tmp_path: Path) -> None:
             with pytest.raises(ParameterError, match="one of the names 'low', 'mid', 'high'"):
                 found.release(0)
         assert replace(design.setting, epsilon=2.0).pairs.tolist() == design.setting.pairs.tolist()
+    unnamed = dpopt.certify([*LEVELS.values()], 1.0, graph="path", inputs=order)
+    assert unnamed.release("low") in (0, 1)
     with pytest.raises(NotPrivateError) as caught:
         dpopt.certify(levels([*LEVELS]), 0.1)
     assert caught.value.inputs == ("high", "low")
