@@ -11,7 +11,7 @@ import pytest
 
 from dpopt import InfeasibleError, Problem, SolverError, privacy_constraints, solve
 from dpopt.lp import make_rows
-from dpopt.lp.certificates import implied_bound, implied_box
+from dpopt.lp.solution import implied_bound, implied_box
 from tests.lp.zoo import by_scipy
 
 CLOSE = 2e-6

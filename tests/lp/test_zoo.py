@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpopt import Kernel, Problem, Solution, Status, solve
-from dpopt.lp.certificates import dual_bound
+from dpopt.lp.solution import dual_bound
 from tests.lp.zoo import ZOO, Case, random_program
 
 EXACT = ("highs", "cvxpy")
