@@ -10,10 +10,15 @@ from typing import Any, TypeVar
 
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogLocator, NullLocator
 
 from experiments import style
+from experiments.registry import Table
 
 _Value = TypeVar("_Value")
+Looks = Mapping[Any, tuple[str, dict[str, Any]]]
+"""Label and keywords of ``axes.plot`` for the curve of each value of a column."""
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
 _LETTER = 0.42
@@ -80,6 +85,42 @@ def panels(
         # The legend is below: the middle of the panels is above that of the figure.
         figure.supylabel(up, y=0.58, fontsize="medium")
     return figure, made
+
+
+def facets(
+    table: Table,
+    by: str,
+    title: str = "{}",
+    columns: int = 2,
+    across: str = "",
+    up: str = "",
+    **shape: Any,  # noqa: ANN401
+) -> tuple[style.PrintedFigure, list[tuple[Axes, Table]]]:
+    """Return a figure with a panel for each value of a column, and each panel with its rows.
+
+    ``title`` is a template for the value, such as "$n = {}$"; the others are of `panels`.
+    """
+    values = table.distinct(by)
+    figure, made = panels(len(values), columns, across, up, **shape)
+    for axes, value in zip(made, values, strict=True):
+        axes.set_title(title.format(value))
+    return figure, [(a, table.select(**{by: v})) for a, v in zip(made, values, strict=True)]
+
+
+def draw(axes: Axes, table: Table, across: str, up: str, looks: Looks, by: str) -> None:
+    """Draw one column against another: a curve for each value of a third that the table has."""
+    for value, (label, look) in looks.items():
+        part = table.select(**{by: value})
+        if part.rows:
+            axes.plot(part.column(across), part.column(up), **({"label": label} | look))
+
+
+def plain_ticks(*scales: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Write plain numbers on logarithmic axes, at these multiples of powers of ten."""
+    for scale in scales:
+        scale.set_major_locator(LogLocator(subs=subs))
+        scale.set_major_formatter("{x:g}")
+        scale.set_minor_locator(NullLocator())
 
 
 def whole_row(axes: Axes) -> None:
