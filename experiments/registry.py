@@ -248,6 +248,12 @@ def texts_of(folder: Path) -> Mapping[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def meanings(folder: Path, name: str, column: str = "method") -> Table:
+    """Return what ``items.toml`` of a folder says of each value of a column, as a table."""
+    known = texts_of(folder)["meanings"][name]
+    return Table.of([{column: value, "meaning": meaning} for value, meaning in known.items()])
+
+
 def experiment(
     name: str,
     *,

@@ -6,10 +6,41 @@ import math
 
 import numpy as np
 
-from dpopt import _checks
+import dpopt
+from dpopt import _checks, majority
 from dpopt._types import Vector, frozen
-from dpopt.majority.voters import Voters, full_gamma, odd, require_voters
+from dpopt.majority.voters import Voters, full_gamma, odd, require_voters, signed
 from dpopt.prob.pmf import from_ratios
+
+
+def baseline(
+    setting: dpopt.Majority,
+    name: str,
+    size: int = 0,
+    tau: float | None = None,
+    lam: float | None = None,
+) -> dpopt.Design:
+    """Return the design of one of the noise functions below, lowered by what its proof asks for.
+
+    At m = 1 subsampling spends the whole budget: to round its gamma may break the proof.
+
+    Args:
+        setting: the voters and the target.
+        name: "subsampling", "double" or "constant".
+        size: of the sample, or the m of "double".
+        tau: of `constant`.
+        lam: of `constant`.
+    """
+    if name == "constant":
+        gamma = constant(setting, tau, lam)
+    else:
+        gamma = (subsampling if name == "subsampling" else double_subsampling)(setting.voters, size)
+    return majority.assess(setting, gamma, repair=True)
+
+
+def chances_of(gamma: Vector) -> Vector:
+    """Return Pr[output 1 | L = l] = 1/2 +- gamma(l) / 2 on 0..K, shape (K + 1,)."""
+    return 0.5 + 0.5 * signed(gamma)
 
 
 def subsampling(voters: int, size: int) -> Vector:

@@ -182,7 +182,7 @@ def test_draws_agree_with_the_exact_accuracy() -> None:
         run = votes.runs[1]
         found = draw_accuracies(way, run, votes.labels, chosen, rng)
         assert found.shape == (400,)
-        exact = float(way.correct(run, votes.labels)[chosen].mean())
+        exact = float(way.right(votes)[1][chosen].mean())
         assert abs(found.mean() - exact) <= 6 * 0.5 / math.sqrt(chosen.size)
 
 
