@@ -16,7 +16,7 @@ from experiments.arrays import Floats, Ints
 from experiments.majority.baselines import baseline, chances_of
 from experiments.majority.noisy_max import calibrate_gnmax, label_probabilities, label_sigma
 from experiments.majority.pate.published import allowed_difference, printed
-from experiments.majority.pate.rates import KINDS, accuracies
+from experiments.majority.pate.rates import ACCURACIES, KINDS, accuracies
 from experiments.majority.pate.votes import Bits, Run, Votes
 from experiments.majority.voters import PAPER_PRIOR
 from experiments.registry import Cell, Table
@@ -188,10 +188,9 @@ def _over_runs(
 
 def teacher_table(votes: Votes) -> Table:
     """Return how accurate the teachers of each run are, alone and as a majority."""
-    columns = ("lowest", "mean", "highest", "majority")
     records: list[dict[str, Cell]] = [
         {"seed": run.seed, "teachers": kind}
-        | dict(zip(columns, accuracies(cast, votes.labels), strict=True))
+        | dict(zip(ACCURACIES, accuracies(cast, votes.labels), strict=True))
         | {"share_of_ones": float(cast.mean())}
         for run in votes.runs
         for kind, cast in zip(KINDS, (run.private, run.plain), strict=True)

@@ -138,11 +138,8 @@ def load_votes(path: Path) -> Votes:
     runs = tuple(
         Run(run["seed"], unpacked(run["private"]), unpacked(run["plain"])) for run in body["runs"]
     )
-    classes = tuple(body["classes"])
-    dataset, epsilon, delta, record = (
-        body[name] for name in ("dataset", "epsilon", "delta", "record")
-    )
-    return Votes(dataset, classes, labels, runs, epsilon, delta, record)
+    kept = {name: body[name] for name in ("dataset", "epsilon", "delta", "record")}
+    return Votes(classes=tuple(body["classes"]), labels=labels, runs=runs, **kept)
 
 
 def _bits(values: npt.ArrayLike) -> Bits:
