@@ -112,7 +112,7 @@ def draw(axes: Axes, table: Table, across: str, up: str, looks: Looks, by: str) 
     for value, (label, look) in looks.items():
         part = table.select(**{by: value})
         if part.rows:
-            axes.plot(part.column(across), part.column(up), **({"label": label} | look))
+            axes.plot(part.column(across), part.column(up), label=label, **look)
 
 
 def plain_ticks(*scales: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:

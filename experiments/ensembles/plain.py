@@ -293,7 +293,8 @@ def _teachers(config: Votes, polled: list[Polled]) -> dict[str, Table]:
             "all_agree": [(counts[:, -1] == voters).mean() for counts in ordered],
             "lead_of_2_at_most": [(n[:, -1] - n[:, -2] <= 2).mean() for n in ordered],
         }
-        polls.append({"voters": voters} | {k: float(np.mean(v)) for k, v in shares.items()})
+        means = {name: float(np.mean(values)) for name, values in shares.items()}
+        polls.append({"voters": voters, **means})
     return {"teachers": Table.of(polls), "methods": meanings(FOLDER, "ensembles-digits-plain")}
 
 

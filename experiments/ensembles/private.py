@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -170,7 +170,7 @@ def _of_responses(way: Way, models: list[Fitted]) -> Floats:
     return known * right + (1.0 - known) * (1.0 - right) / (classes - 1)
 
 
-def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) -> Ints:
+def _variables(models: list[Fitted], draws: int, epsilon: float, voters: int) -> Ints:
     """Return the variable of the true class of each query, shape (seeds, draws x queries)."""
     variables = []
     for model in models:
@@ -218,17 +218,16 @@ def _rows(
     config: Config, word: str, kind: str, epsilon: float, models: list[Fitted]
 ) -> Iterator[dict[str, Cell]]:
     # Voters of one epsilon are the same in every way.
-    drawn = cache(lambda *asked: _variables(models, *asked, config.draws))
+    drawn = cache(partial(_variables, models, config.draws))
+
+    def accuracy_of(way: Way) -> Floats:
+        if kind == "response":
+            return _of_responses(way, models)
+        return way.share[drawn(way.voter_epsilon, way.voters)].mean(axis=1)
+
     for allowance in config.allowance:
-        accuracies = [
-            (
-                way,
-                _of_responses(way, models)
-                if kind == "response"
-                else way.share[drawn(way.voter_epsilon, way.voters)].mean(axis=1),
-            )
-            for way in ways(config, len(word), epsilon, allowance)
-        ]
+        every = ways(config, len(word), epsilon, allowance)
+        accuracies = [(way, accuracy_of(way)) for way in every]
         (beside,) = (accuracy for way, accuracy in accuracies if way.method == "sampled")
         where: dict[str, Cell] = {"digits": word, "voters": kind, "epsilon": epsilon}
         for way, accuracy in accuracies:

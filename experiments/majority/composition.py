@@ -10,6 +10,7 @@ cost of such voters, for another reason: all labels are computed from K voters, 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ from experiments.verdicts import columns, judged, rounds_to
 PAPER_SLACK = 1e-4
 """The delta' that the paper takes."""
 
-_QUERIES = (20, 50, 100)
+_QUERIES: tuple[int, ...] = (20, 50, 100)
 # Number of the table by m, and the printed (epsilon, delta) for each number of queries, by the
 # voters' epsilon and m.
 _TABLES = {1.0: 5, 3.0: 2, 5.0: 7, 7.0: 9}
@@ -170,7 +171,7 @@ def of_totals(totals: Table) -> list[Comparison]:
         )
     together = ("trained_once_epsilon", "trained_once_delta")
 
-    def renyi_gain(row: dict[str, Any]) -> float:
+    def renyi_gain(row: Mapping[str, Any]) -> float:
         return row["epsilon"] - row["gnmax_rdp_epsilon"]
 
     at = max(rows, key=renyi_gain)

@@ -88,9 +88,9 @@ def _draw_errors(axes: Axes, errors: Table, curves: drawing.Looks) -> str:
     """Draw the errors against the targets; return what is to be said of their scale."""
     for place, (curve, (label, look)) in enumerate(curves.items()):
         part = errors.select(curve=curve)
-        values = (part.column(name) for name in ("target", "sampled_error", "spread"))
+        errors_at, spread = part.column("sampled_error"), part.column("spread")
         widths = {"elinewidth": 0.8, **drawing.nested(place, len(curves))}
-        axes.errorbar(*values, **look, **widths, label=label)
+        axes.errorbar(part.column("target"), errors_at, spread, label=label, **look, **widths)
     ticks = sorted(set(errors.column("target")))
     if len(ticks) <= 12:
         axes.set_xticks(ticks)

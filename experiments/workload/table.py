@@ -104,7 +104,7 @@ def plot(outcome: Outcome) -> Figure:
         for place, (workload, look) in enumerate(looks.items()):
             over = part.select(workload=workload).column("over_bound")
             rows = np.arange(len(names)) + 0.22 * (place - (len(looks) - 1) / 2)
-            axes.plot(over, rows, label=workload, **look | {"linestyle": "none"})
+            axes.plot(over, rows, label=workload, linestyle="none", **look)
         axes.set_xscale("log")
         drawing.plain_ticks(axes.xaxis)
         axes.set(xlim=(0.9, 1.15 * max(table.column("over_bound"))), ylim=(len(names) - 0.4, -0.6))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -12,7 +14,7 @@ from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import Categories, Epsilon, Queries
 
-OBJECTIVES = {"mean": "optimum", "worst-case": "variant"}
+OBJECTIVES: dict[Literal["mean", "worst-case"], str] = {"mean": "optimum", "worst-case": "variant"}
 
 
 @configuration
