@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import comb
 
 import numpy as np
 
@@ -10,7 +11,6 @@ import dpopt
 from dpopt import _checks, majority
 from dpopt._types import Vector, frozen
 from dpopt.majority.voters import Voters, full_gamma, odd, require_voters, signed
-from dpopt.prob.pmf import from_ratios
 
 
 def baseline(
@@ -58,23 +58,14 @@ def subsampling(voters: int, size: int) -> Vector:
     """
     k = odd(voters)
     size = _checks.integer("size", size, 1, k)
-    # share[s]: ones of the sample over its size; win[s]: Pr[its majority is 1].
-    share = np.arange(size + 1) / size
-    win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
-    counts = range(k // 2 + 1, k + 1)
-    upper = [2.0 * float(win @ _ones_drawn(k, ones, size)) - 1.0 for ones in counts]
-    return frozen(full_gamma(np.clip(upper, 0.0, 1.0)))
-
-
-def _ones_drawn(voters: int, ones: int, size: int) -> Vector:
-    """Return the hypergeometric pmf of the ones among ``size`` voters, outwards from its mode."""
-    first, last = max(0, size - (voters - ones)), min(ones, size)
-    s = np.arange(first, last)
-    ratios = (ones - s) / (s + 1) * ((size - s) / (voters - ones - size + s + 1))
-    mode = min(max(int((size + 1) * (ones + 1) / (voters + 2)), first), last)
-    pmf = np.zeros(size + 1)
-    pmf[first : last + 1] = from_ratios(ratios, mode - first)
-    return pmf
+    # Twice as many samples as there are, of which a tie counts once for either majority.
+    samples = 2 * comb(k, size)
+    upper = []
+    for ones in range(k // 2 + 1, k + 1):
+        drawn = (comb(ones, s) * comb(k - ones, size - s) for s in range(size + 1))
+        won = sum(n * (1 + (2 * s > size) - (2 * s < size)) for s, n in enumerate(drawn))
+        upper.append((2 * won - samples) / samples)
+    return frozen(full_gamma(np.array(upper)))
 
 
 def double_subsampling(voters: int, allowance: int) -> Vector:
