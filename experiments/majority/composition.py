@@ -79,19 +79,21 @@ def run(config: Config) -> Outcome:
         named = config.voter_delta == _MECHANISM_DELTA and epsilon in _DATA
         data = _DATA[epsilon] if named else f"epsilon = {epsilon:g}"
         printed = _PRINTED.get((epsilon, m), ()) if named else ()
+        compared = printed if config.slack == PAPER_SLACK else ()
         # (m epsilon, m Delta) in decimals: 3 times 0.0892 is 0.2676.
         voter = Fraction(str(epsilon)), Fraction(str(config.voter_delta))
         one = Guarantee(*(float(Fraction(str(m)) * spent) for spent in voter))
         label = gaussian_rho(noisy_max.calibrate_gnmax(one)[0], noisy_max.SENSITIVITY)
         where: dict[str, Cell] = {"data": data, "m": whole(m)}
         for count in config.queries:
-            pair = dict(zip(_QUERIES, printed, strict=False)).get(count)
-            pair = pair if config.slack == PAPER_SLACK else None
+            pair = dict(zip(_QUERIES, compared, strict=False)).get(count)
+            total = _total(one, voter, count, config.slack, pair)
             rho = float_up(count * Fraction(label))
             totals.append(
                 {"table": _TABLES[m] if printed else None, **where}
                 | {"query_epsilon": one.epsilon, "query_delta": one.delta, "queries": count}
-                | _total(one, voter, count, config.slack, rho, pair)
+                | total
+                | {"gnmax_rdp_epsilon": rho_epsilon(rho, total["delta"])}
             )
         curves += [
             where
@@ -110,10 +112,9 @@ def _total(
     voter: tuple[Fraction, Fraction],
     count: int,
     slack: float,
-    rho: float,
     printed: tuple[float, float] | None,
-) -> dict[str, Cell]:
-    """Compose one loss; ``rho`` is that of GNMax's labels at the same cost of each."""
+) -> dict[str, Any]:
+    """Compose one loss, and compare it with what is printed."""
     total = general_composition(one, count, slack)
     terms = terms_of_theorem(one, count, slack)
     # Any number of labels of K voters costs no more (theorem 2.2, post-processing).
@@ -133,7 +134,6 @@ def _total(
         "holds_trained_once": held,
         "smallest_term": min(terms, key=terms.__getitem__),
         **terms,
-        "gnmax_rdp_epsilon": rho_epsilon(rho, total.delta),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -145,40 +145,30 @@ def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
     sizes, total = (config.ballots, config.classes), config.ballot_total
     together: dict[str, Any] = {"total_epsilon": total.epsilon, "total_delta": total.delta}
     best = dpopt.design(Plurality(*sizes, releases=labels, **together))
-    one = Plurality(*sizes, 1.0)
+    one, rules = Plurality(*sizes, 1.0), rules_of(*sizes)
+    inputs: Any = one.domain
+
+    def gnmax(precision: float) -> Kernel:
+        counts = inputs.histograms[inputs.rows]
+        return rounded(inputs, gaussian_wins(counts, inputs.values, 1 / precision))
+
+    def exponential(epsilon: float) -> Kernel:
+        return rounded(inputs, rules.exponential(math.exp(epsilon / 2)))
 
     def row(way: str, table: Kernel, parameter: float | None) -> dict[str, Cell]:
         regret = one.value(table)
         return {"labels": labels, "way": way, "regret": regret, "parameter": parameter}
 
-    fill = partial(_largest, setting=one, labels=labels, total=total)
     yield row(CURVE, best.table, best.curve_parameter)
     noise, share = gnmax_noise(total, labels), ranged_share(total, labels)
-    by_precision, by_epsilon = partial(_gnmax, one), partial(_exponential, one)
-    yield row(GNMAX, by_precision(1 / noise), noise)
-    precision = fill(by_precision, least=1 / noise)
-    yield row(GNMAX_LABEL, by_precision(precision), 1 / precision)
-    epsilon = fill(by_epsilon, least=share)
-    yield row(EXPONENTIAL, by_epsilon(epsilon), epsilon)
+    yield row(GNMAX, gnmax(1 / noise), noise)
+    precision = _largest(gnmax, one, labels, total, least=1 / noise)
+    yield row(GNMAX_LABEL, gnmax(precision), 1 / precision)
+    epsilon = _largest(exponential, one, labels, total, least=share)
+    yield row(EXPONENTIAL, exponential(epsilon), epsilon)
     equal = total.epsilon / labels
     yield row(EQUAL, dpopt.design(Plurality(*sizes, equal)).table, equal)
-    yield row(COIN, rounded(one.domain, np.ones(one.domain.size)), None)
-
-
-def _gnmax(setting: Plurality, precision: float) -> Kernel:
-    """Return the distribution of GNMax's label for noise of the standard deviation 1 / precision.
-
-    Computed in double precision.
-    """
-    inputs: Any = setting.domain
-    counts = inputs.histograms[inputs.rows]
-    return rounded(inputs, gaussian_wins(counts, inputs.values, 1 / precision))
-
-
-def _exponential(setting: Plurality, epsilon: float) -> Kernel:
-    """Return the exponential mechanism in proportion to e^(epsilon count / 2)."""
-    rules = rules_of(setting.records, setting.classes)
-    return rounded(setting.domain, rules.exponential(math.exp(epsilon / 2)))
+    yield row(COIN, rounded(inputs, np.ones(inputs.size)), None)
 
 
 def _largest(
