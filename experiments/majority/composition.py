@@ -103,8 +103,10 @@ def run(config: Config) -> Outcome:
             for count in range(1, max(config.queries) + 1)
         ]
     tables = {"totals": Table.of(totals), "curves": Table.of(curves)}
-    own = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
-    return Outcome(tables, tuple(of_totals(tables["totals"])), data=_SOURCE if own else "")
+    printed_losses = (config.epsilon, config.voter_delta) == (Config.epsilon, Config.voter_delta)
+    return Outcome(
+        tables, tuple(of_totals(tables["totals"])), data=_SOURCE if printed_losses else ""
+    )
 
 
 def _total(

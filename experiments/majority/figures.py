@@ -170,24 +170,24 @@ def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Com
     if config.curves is not None or config.prior != PAPER_PRIOR:
         return ()
     errors, shapes = tables["errors"], tables["shapes"]
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     if isinstance(config, Composed):
         voters = (config.voters, config.epsilon, config.voter_delta)
         if (voters, config.samples, config.slack) == _PARAMETERS_3:
-            found.append(_table_3(config, errors))
+            comparisons.append(_table_3(config, errors))
     if not {*_BASELINES[1:], "mean", "surrogate"} <= set(config.drawn):
-        return tuple(found)
+        return tuple(comparisons)
     for target in config.targets:
         if target.allowance == 1.0:
-            found += _at_one(errors, shapes, target.at)
+            comparisons += _at_one(errors, shapes, target.at)
     above = [target.at for target in config.targets if target.allowance > 1.0]
     if above:
-        found += _above_one(errors, above)
+        comparisons += _above_one(errors, above)
         if config.voter_delta > 0.0 and isinstance(config, Config):
-            found.append(_highest_gamma(errors, shapes, above))
+            comparisons.append(_highest_gamma(errors, shapes, above))
     if config.voter_delta == 0.0:
-        found += _double(config, errors, shapes)
-    return tuple(found)
+        comparisons += _double(config, errors, shapes)
+    return tuple(comparisons)
 
 
 def _error(errors: Table, target: float, curve: str) -> float:

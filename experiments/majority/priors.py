@@ -135,7 +135,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
     )
     error = {(row["m"], row["actual"], row["curve"]): row["error"] for row in errors.records}
     cases = list(product(errors.distinct("m"), errors.distinct("actual")))
-    found = []
+    comparisons = []
     for actual, lower, higher, claim in (
         (
             "uniform:0,0.1",
@@ -163,7 +163,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
         if pairs:
             listed = ", ".join(f"{a:.2g} against {b:.2g}" for a, b in pairs)
             alike, name = all(a < b for a, b in pairs), actual.replace("point:", "p = ")
-            found.append(
+            comparisons.append(
                 observed(
                     claim,
                     f"{listed} at m = {', '.join(map(str, errors.distinct('m')))}.",
@@ -186,7 +186,7 @@ def of_priors(errors: Table) -> tuple[Comparison, ...]:
         show=("m", "p", "gamma", "error", "least"),
         name="Figure 9, baselines",
     )
-    return (*found, below)
+    return (*comparisons, below)
 
 
 @run.figure

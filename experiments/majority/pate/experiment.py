@@ -124,16 +124,16 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
 def comparisons(tables: Mapping[str, Table], dataset: str) -> tuple[Comparison, ...]:
     """Compare every printed accuracy, and the orders that the paper sees in them."""
     accuracy, queries = tables["accuracy"], tables["queries"]
-    found = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
+    judged = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
     at = {m: _runs(accuracy.select(m=m)) for m in accuracy.distinct("m")}
     if 3 in at:
-        found.append(_highest(at[3]))
-    found += [_independent(at), _private_teachers(at)]
+        judged.append(_highest(at[3]))
+    judged += [_independent(at), _private_teachers(at)]
     if dataset == "mnist":
-        return tuple(found)
+        return tuple(judged)
     return tuple(
         replace(each, claim=f"{dataset}: {each.claim}", statement=f"{each.statement}, {dataset}")
-        for each in found
+        for each in judged
     )
 
 
@@ -157,13 +157,13 @@ def _printed(queries: Table, method: str) -> list[Comparison]:
     )
     ours = f"{_means(row['exact_mean'] for row in shown)}"
     name = f"Tables 1, 6, 8 and 10, {method}"
-    gaps = f"mean difference {fmean(row['exact_minus_printed'] for row in rows):+.3f}"
+    apart = f"mean difference {fmean(row['exact_minus_printed'] for row in rows):+.3f}"
     if any(row["within"] is None for row in rows):
-        return [not_comparable(claim, f"{ours}; {gaps}.", _VOTES, why=_ONE_RUN, name=name)]
-    near = sum(row["within"] for row in rows)
+        return [not_comparable(claim, f"{ours}; {apart}.", _VOTES, why=_ONE_RUN, name=name)]
+    within = sum(row["within"] for row in rows)
     widths = [row["allowed_difference"] for row in rows]
-    ours += f"; {near} of {len(rows)} within {min(widths):.2f} to {max(widths):.2f}, {gaps}."
-    return [observed(claim, ours, _VOTES, alike=near == len(rows), rule=WITHIN, name=name)]
+    ours += f"; {within} of {len(rows)} within {min(widths):.2f} to {max(widths):.2f}, {apart}."
+    return [observed(claim, ours, _VOTES, alike=within == len(rows), rule=WITHIN, name=name)]
 
 
 def _most_queries(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
