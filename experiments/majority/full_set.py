@@ -47,15 +47,6 @@ class PrivacyCheck:
     worst: dict[str, int]
 
 
-def rounding_error(setting: Majority) -> float:
-    """Return a bound on the rounding error of an excess computed from K voters.
-
-    The recurrence adds positive terms: 3 K units in the last place for each probability, and p
-    rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
-    """
-    return 8.0 * setting.voters * 2.0**-53 * (1.0 + setting.ratio)
-
-
 def full_size(setting: Majority) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
     others = len(corner_names(setting)) - 1
@@ -77,14 +68,16 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
     p, q = (_chances(setting, chances, counts, side) for side in (0, 1))
     excess = p - setting.ratio * q - setting.delta
     top = int(np.argmax(excess))
-    # Rounding of p: otherwise p = delta with q = 0 would count as an infinite loss.
+    # 3 K units in the last place for each probability, as the recurrence adds positive terms; and p
+    # rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
     noise = 8.0 * setting.voters * 2.0**-53
+    # Without it p = delta with q = 0 would count as an infinite loss.
     over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = float(np.where(over > 0.0, over / q, 0.0).max())
     epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
     where = {name: int(n) for name, n in zip(corner_names(setting), counts[top], strict=True) if n}
-    return PrivacyCheck(float(excess[top]), rounding_error(setting), epsilon, where)
+    return PrivacyCheck(float(excess[top]), noise * (1.0 + setting.ratio), epsilon, where)
 
 
 def check_design(design: Design) -> PrivacyCheck | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, factorial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
@@ -79,7 +79,10 @@ def run(config: Config) -> Outcome:
         rngs = [np.random.default_rng([seed, k]) for seed in seeds]
         # Axes: run, algorithm (5, 4), mean or standard error, l.
         sampled = np.array(
-            [(grid_weights(k, config, rng), interval_weights(k, config.draws, rng)) for rng in rngs]
+            [
+                [sampled_weights(k, config.draws, rng, points) for points in (config.points, None)]
+                for rng in rngs
+            ]
         )
         five = sampled[:, 0, 0]
         exact, limit = majority.surrogate_weights(k).values, grid_limit(k, config.points)
@@ -98,37 +101,29 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, tuple(_comparisons(tables)))
 
 
-def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Floats:
-    """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2 over points of the grid.
+def sampled_weights(
+    voters: int, draws: int, rng: np.random.Generator, points: int | None = None
+) -> Floats:
+    """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2, shape (2, (K + 1) / 2).
 
-    Algorithm 5, lines 5 to 10, without the factor w of line 9; shape (2, (K + 1) / 2), l > K / 2.
+    For l > K / 2 and p_i from points of the grid: algorithm 5, lines 5 to 10, without the factor w
+    of line 9. Without points p_i ~ U[1/2, 1]: algorithm 4.
     """
-    step = 0.5 / config.points
-    return _mean_margins(
-        voters, config.draws, lambda size: 0.5 + step * rng.integers(0, config.points, size)
-    )
-
-
-def interval_weights(voters: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Return the same for p_i ~ U[1/2, 1]: algorithm 4."""
-    return _mean_margins(voters, draws, lambda size: rng.uniform(0.5, 1.0, size))
-
-
-def _mean_margins(voters: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
-    left = draws
-    sums = np.zeros((2, (voters + 1) // 2))
-    while left:
-        size = min(left, max(1, _BLOCK // voters))
-        margins = 0.5 * fold(poisson_binomial_pmf(draw((size, voters))))
+    sums, size = np.zeros((2, (voters + 1) // 2)), max(1, _BLOCK // voters)
+    for start in range(0, draws, size):
+        shape = (min(size, draws - start), voters)
+        if points is None:
+            p = rng.uniform(0.5, 1.0, shape)
+        else:
+            p = 0.5 + 0.5 / points * rng.integers(0, points, shape)
+        margins = 0.5 * fold(poisson_binomial_pmf(p))
         sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
-        left -= size
     mean, square = sums / draws
-    error = np.sqrt(np.maximum(0.0, square - mean**2) / draws)
-    return np.stack([mean, error]).astype(np.float64)
+    return np.stack([mean, np.sqrt(np.maximum(0.0, square - mean**2) / draws)])
 
 
 def grid_limit(voters: int, points: int) -> Floats:
-    """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid)."""
+    """Return what `sampled_weights` tends to: the weights of Binomial(K, mean of the grid)."""
     return 0.5 * fold(binomial_pmf(voters, 0.75 - 0.25 / points))
 
 
