@@ -71,15 +71,10 @@ class Votes:
     seed: Seed = 0
     delta: Probability = 1e-5
 
-    @property
-    def most(self) -> int:
-        """The most teachers that vote."""
-        return max(self.voters)
-
-    def polled(self) -> list[Polled]:
+    def polled(self, most: int) -> list[Polled]:
         """Return the votes of the most teachers for each seed; the first K of them are fewer."""
         seeds = range(self.seed, self.seed + self.seeds)
-        return [plain(self.most, _PART, self.queries, seed) for seed in seeds]
+        return [plain(most, _PART, self.queries, seed) for seed in seeds]
 
 
 @configuration
@@ -117,11 +112,6 @@ class LabelsConfig(Votes):
     designed_voters: Annotated[int, Ge(2), Le(20)] = 10
     designed_epsilon: Rising[Annotated[float, Gt(0.0), Le(20.0)]] = (5.0,)
     designed_labels: tuple[Annotated[int, Ge(1), Le(1_000)], ...] = (10, 30)
-
-    @property
-    def most(self) -> int:
-        """The most teachers that vote."""
-        return max(self.designed_voters, *self.voters)
 
 
 class Ballots:
@@ -205,7 +195,8 @@ def _optimal(ballots: Ballots, epsilon: float, prior: str) -> Choice:
 )
 def run(config: Config) -> Outcome:
     """Measure every way of choosing one label."""
-    rows, rivals, polled = list[dict[str, Cell]](), list[dict[str, Cell]](), config.polled()
+    rows, rivals = list[dict[str, Cell]](), list[dict[str, Cell]]()
+    polled = config.polled(max(config.voters))
     for voters in track(config.voters):
         ballots = Ballots([each.first(voters) for each in polled])
         for epsilon in config.epsilon:
@@ -238,7 +229,8 @@ def run(config: Config) -> Outcome:
 )
 def run_labels(config: LabelsConfig) -> Outcome:
     """Measure every way of choosing many labels at one budget."""
-    rows, polled = list[dict[str, Cell]](), config.polled()
+    rows = list[dict[str, Cell]]()
+    polled = config.polled(max(config.designed_voters, *config.voters))
     for voters in track(config.voters):
         ballots = Ballots([each.first(voters) for each in polled])
         for epsilon, labels in product(config.epsilon, config.labels):

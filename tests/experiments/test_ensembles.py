@@ -48,7 +48,7 @@ def test_labels_designed_together_against_their_distribution_at_each_query(label
     budget = {"releases": 10, "total_epsilon": 5.0, "total_delta": 1e-5}
     design = dpopt.design(dpopt.Plurality(5, 10, loss="error", **budget))
     shares = []
-    for polled in SMALL_LABELS.polled():
+    for polled in SMALL_LABELS.polled(9):
         first = polled.first(5)
         for votes, label in zip(first.votes, first.labels.tolist(), strict=True):
             weights = design.setting.output_weights(design.table, votes)
