@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from dpopt import Design
-from dpopt.privacy.exact import Certificate
+from dpopt.privacy.guarantee import Certificate
 from experiments.registry import NOT_COMPARABLE, Comparison
 
 _Design = TypeVar("_Design", bound=Design)
