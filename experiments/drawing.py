@@ -12,6 +12,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 
 from experiments import style
+from experiments.registry import Table
 
 _Value = TypeVar("_Value")
 _MARKERS = "os^Dv<>ph"
@@ -80,6 +81,51 @@ def panels(
         # The legend is below: the middle of the panels is above that of the figure.
         figure.supylabel(up, y=0.58, fontsize="medium")
     return figure, made
+
+
+def by_panel(
+    table: Table,
+    names: Sequence[str],
+    title: str,
+    *layout: Any,  # noqa: ANN401
+    **shape: Any,  # noqa: ANN401
+) -> tuple[style.PrintedFigure, dict[Axes, Table]]:
+    """Return a figure with a panel for each case of some columns, and the rows of each panel.
+
+    Args:
+        table: what is drawn.
+        names: of the columns whose cells tell the panels apart.
+        title: of each panel, with names of columns in braces.
+        *layout: columns of panels, and the names of their axes, as in `panels`.
+        **shape: likewise.
+    """
+    first: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in table.records:
+        first.setdefault(tuple(row[name] for name in names), row)
+    figure, made = panels(len(first), *layout, **shape)
+    parts = [table.select(**dict(zip(names, case, strict=True))) for case in first]
+    for axes, row in zip(made, first.values(), strict=True):
+        axes.set_title(title.format(**row))
+    return figure, dict(zip(made, parts, strict=True))
+
+
+def draw_columns(
+    axes: Axes,
+    table: Table,
+    across: str,
+    curves: Mapping[str, tuple[str, Mapping[str, Any]]],
+    *,
+    least: float = -math.inf,
+) -> None:
+    """Draw columns of a table against another one: of each its label, and keywords of its curve.
+
+    A curve has a gap where its column is empty, or not above ``least``.
+    """
+    for column, (label, look) in curves.items():
+        values = [
+            math.nan if value is None or value <= least else value for value in table.column(column)
+        ]
+        axes.plot(table.column(across), values, label=label, **look)
 
 
 def whole_row(axes: Axes) -> None:
