@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from dpopt import smoothed
 from experiments import drawing
+from experiments.arrays import fitted_line
 from experiments.parameters import Count, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import published_log_bound
@@ -84,8 +85,9 @@ def run(config: Config) -> Outcome:
     table = Table.of(records)
     fits = [
         {"setting": title, "lost_rate": rate, "epsilon": epsilon}
-        | _line(table.select(setting=title, lost_rate=rate, epsilon=epsilon))
+        | fitted_line(curve.column("records"), curve.column("log10_delta"))
         for title, rate, epsilon in product(hulls, config.lost_rates, config.drawn)
+        for curve in [table.select(setting=title, lost_rate=rate, epsilon=epsilon)]
         if title in shown
     ]
     tables = {"smoothed": table, "hull": Table.of(vertices), "fits": Table.of(fits)}
@@ -110,19 +112,6 @@ def _solved(lost_rate: float, n: int, shares: list[float], epsilon: float) -> di
         "dp_delta": found.dp_delta,
         "log10_remark_8": bound,
     }
-
-
-def _line(curve: Table) -> dict[str, float | None]:
-    """Return intercept, slope and r squared; None each where fewer than two deltas are above 0."""
-    logs = np.array(curve.column("log10_delta"), dtype=float)
-    above = np.isfinite(logs)
-    if above.sum() < 2:
-        return dict.fromkeys(("a", "b", "r_squared"))
-    sizes, values = np.array(curve.column("records"), dtype=float)[above], logs[above]
-    slope, start = np.polyfit(sizes, values, 1)
-    flat = bool(np.ptp(values) == 0.0)
-    square = 1.0 if flat else float(np.corrcoef(sizes, values)[0, 1] ** 2)
-    return {"a": float(start), "b": float(slope), "r_squared": square}
 
 
 def _comparisons(tables: dict[str, Table]) -> Iterator[Comparison]:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from dpopt import smoothed
 from experiments import drawing
-from experiments.arrays import Ints
+from experiments.arrays import Ints, fitted_line
 from experiments.parameters import Count, Seed, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.elections import draw_targets
@@ -80,10 +80,13 @@ def run(sets: Mapping[str, _Set], config: Config) -> Outcome:
             for epsilon in config.epsilons
         ]
     table = Table.of(largest)
+    # Lines of log delta in n, as in the paper's figure, and in T.
     fits = Table.of(
         [
-            _fit(table.select(setting=label, epsilon=epsilon), variable)
+            {"setting": label, "epsilon": epsilon, "variable": variable}
+            | fitted_line(curve.column(variable), np.array(curve.column("log10_delta")) * _LN10)
             for label, epsilon in table.distinct("setting", "epsilon")
+            for curve in [table.select(setting=label, epsilon=epsilon)]
             for variable in ("records", "drawn")
         ]
     )
@@ -128,17 +131,6 @@ def _average(logs: np.ndarray, compositions: int) -> dict[str, float]:
         "log10_upper": (log_mean + width) / _LN10,
         "share_of_largest": float(scaled.max() / scaled.sum()),
     }
-
-
-def _fit(curve: Table, variable: str) -> dict[str, Any]:
-    """Return the least-squares line of log delta in n, as in the paper's figure, or in T."""
-    from scipy import stats
-
-    sizes = np.array(curve.column(variable), float)
-    line = stats.linregress(sizes, np.array(curve.column("log10_delta")) * _LN10)
-    fit = {"a": line.intercept, "b": line.slope, "r_squared": line.rvalue**2}
-    of_fit = {name: curve.column(name)[0] for name in ("setting", "epsilon")}
-    return of_fit | {"variable": variable} | {name: float(cell) for name, cell in fit.items()}
 
 
 def _comparison(config: Config, fits: Table) -> Comparison:
