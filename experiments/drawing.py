@@ -102,11 +102,11 @@ def by_panel(
     first: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in table.records:
         first.setdefault(tuple(row[name] for name in names), row)
-    figure, made = panels(len(first), *layout, **shape)
+    figure, each = panels(len(first), *layout, **shape)
     parts = [table.select(**dict(zip(names, case, strict=True))) for case in first]
-    for axes, row in zip(made, first.values(), strict=True):
+    for axes, row in zip(each, first.values(), strict=True):
         axes.set_title(title.format(**row))
-    return figure, dict(zip(made, parts, strict=True))
+    return figure, dict(zip(each, parts, strict=True))
 
 
 def draw_columns(

@@ -125,8 +125,8 @@ def _clicks(config: Config) -> Clicks:
 
 
 def _record(group: UserGroup, prior: str, source: str, epsilon: float) -> dict[str, Any]:
-    known = (group.prior(prior), group.pmfs, epsilon)
-    found = {method: distances(method, *known) for method in _SHOWN}
+    inputs = (group.prior(prior), group.pmfs, epsilon)
+    moved = {method: distances(method, *inputs) for method in _SHOWN}
     return {
         "data": source,
         "attribute": group.attribute,
@@ -134,8 +134,8 @@ def _record(group: UserGroup, prior: str, source: str, epsilon: float) -> dict[s
         "users": group.users,
         "categories": len(group.categories),
         "epsilon": epsilon,
-        **{method: float(values.max()) for method, values in found.items()},
-        **{f"{method}_mean": float(values.mean()) for method, values in found.items()},
+        **{method: float(values.max()) for method, values in moved.items()},
+        **{f"{method}_mean": float(values.mean()) for method, values in moved.items()},
     }
 
 
@@ -188,8 +188,8 @@ def plot(outcome: Outcome) -> Figure:
         sharey=True,
         wide=True,
     )
-    for axes, part in panels.items():
-        _draw(axes, part)
+    for axes, rows in panels.items():
+        _draw(axes, rows)
     _name_rows([*panels], names)
     return drawing.finish(figure, [*panels])
 

@@ -111,7 +111,7 @@ def draw_bars(axes: Axes, names: Sequence[str], table: Table, column: str) -> No
         heights = table.select(method=method).column(column)
         axes.bar(at, heights, width=0.92 * width, label=label, **style.ROLES[role].bar)
     axes.set_xticks(range(len(names)), names)
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(0.0, None))
+    axes.set_xlim(-0.5, len(names) - 0.5)
     axes.grid(visible=False, axis="x")
 
 
@@ -130,7 +130,7 @@ def measured(
         public, pmfs = group.prior(prior), group.pmfs
         worst = public_prior.minimax_utility(public, epsilon)
         for method in SHOWN:
-            found = distances(method, public, pmfs, epsilon)
+            moved = distances(method, public, pmfs, epsilon)
             rows.append(
                 {
                     "data": source,
@@ -139,8 +139,8 @@ def measured(
                     "method": method,
                     "users": group.users,
                     "categories": len(group.categories),
-                    "largest": float(found.max()),
-                    "mean": float(found.mean()),
+                    "largest": float(moved.max()),
+                    "mean": float(moved.mean()),
                     "worst_case": worst,
                 }
             )
@@ -167,11 +167,11 @@ def drawn(table: Table, column: str, label: str) -> Figure:
     figure, panels = drawing.by_panel(
         table, ["epsilon"], title, 1, label, height=0.42, wide=True, sharex=True
     )
-    for axes, part in panels.items():
-        draw_bars(axes, part.distinct(column), part, "largest")
+    for axes, rows in panels.items():
+        draw_bars(axes, rows.distinct(column), rows, "largest")
         axes.set_ylabel("largest total variation\nover users")
-        levels = part.select(method="minimax").column("worst_case")
-        if max(levels) <= _ABOVE * max(part.column("largest")):
+        levels = rows.select(method="minimax").column("worst_case")
+        if max(levels) <= _ABOVE * max(rows.column("largest")):
             at, look = np.arange(len(levels)), drawing.beside("limit", linestyle="-", linewidth=1.2)
             ends = np.column_stack([at - 0.44, at + 0.44, np.full(len(levels), np.nan)]).ravel()
             axes.plot(ends, np.repeat(levels, 3), label=LEAST, **look)

@@ -167,5 +167,5 @@ def plot(outcome: Outcome) -> Figure:
     figure, panels = drawing.panels(len(_COLUMNS), 1, across, height=0.25, wide=True, sharex=True)
     for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
         draw_bars(axes, names, table, column)
-        axes.set(title=title, ylabel="total variation")
+        axes.set(title=title, ylabel="total variation", ylim=(0.0, None))
     return drawing.finish(figure, panels)

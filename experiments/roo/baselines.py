@@ -147,9 +147,9 @@ def estimated_distances(
     setting: roo.RooSetting, data: DataSets, rng: np.random.Generator, draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return an estimate of the distance on each data set, and its standard error."""
-    found = np.empty((2, len(data.counts)))
+    means, errors = np.empty((2, len(data.counts)))
     for place, row in enumerate(data.counts):
         gaps = noisy_pmfs(setting, row, rng, draws) - row / row.sum()
         each = gaps @ np.sign(gaps.mean(axis=0)) / 2
-        found[:, place] = each.mean(), each.std(ddof=1) / math.sqrt(draws)
-    return found[0], found[1]
+        means[place], errors[place] = each.mean(), each.std(ddof=1) / math.sqrt(draws)
+    return means, errors

@@ -158,10 +158,10 @@ def plot(outcome: Outcome) -> Figure:
         sharex=True,
         sharey=True,
     )
-    for axes, part in panels.items():
-        looks = {"marker": None} if len(part.rows) > 1 else {}
+    for axes, rows in panels.items():
+        looks = {"marker": None} if len(rows.rows) > 1 else {}
         curves = {name: (label, look | looks) for name, (label, look) in CURVES.items()}
-        drawing.draw_columns(axes, part, "records", curves, least=_FLOOR)
+        drawing.draw_columns(axes, rows, "records", curves, least=_FLOOR)
         axes.set(xscale="log", yscale="log")
     top = max(1.0, *(axes.dataLim.y1 for axes in panels))
     next(iter(panels)).set_ylim(_FLOOR / 2, 2 * top)

@@ -132,7 +132,7 @@ class MinimumDistribution:
 
     def _group(self, m: int, group: int) -> Piece:
         """Return the piece of all categories of one group, by repeated squaring."""
-        share, left = float(self.shares[group]), int(self.sizes[group])
+        share, size = float(self.shares[group]), int(self.sizes[group])
         low, high = self._window(m, share, 1)
         # One category: counts from m on, with m itself in ``exact``.
         start, table = self._tables[group]
@@ -142,10 +142,10 @@ class MinimumDistribution:
             power.exact[0], power.above[0] = weights[0], 0.0
         product = _EMPTY
         while True:
-            if left % 2:
+            if size % 2:
                 product = self._times(m, product, power)
-            left //= 2
-            if left == 0:
+            size //= 2
+            if size == 0:
                 return product
             power = self._times(m, power, power)
 

@@ -89,9 +89,9 @@ def run(config: Config) -> Outcome:
 
 def _q(setting: _Setting, rule: str) -> np.ndarray:
     """Return q_0, ..., q_M of a recursion."""
-    known = roo.RooSetting(*setting)
-    weights = np.array([weight / UNIT for weight in roo.rule_weights(known, rule)])
-    return np.pad(weights, (0, known.largest_minimum + 1 - weights.size))
+    limits = roo.RooSetting(*setting)
+    weights = np.array([weight / UNIT for weight in roo.rule_weights(limits, rule)])
+    return np.pad(weights, (0, limits.largest_minimum + 1 - weights.size))
 
 
 def _optimum(setting: _Setting, rule: Any, backend: str) -> tuple[np.ndarray, float]:  # noqa: ANN401

@@ -103,8 +103,8 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     tails = k * np.exp(-2 * n * (least_probability - m / n) ** 2)
     values = (q[1 : last + 1] + q[0] * tails) * share
     place = int(values.argmin())
-    found = DsRooBound(float(values[place]), place + 1)
-    return found if found.value < best.value else best
+    lowest = DsRooBound(float(values[place]), place + 1)
+    return lowest if lowest.value < best.value else best
 
 
 def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:

@@ -145,13 +145,13 @@ def plot(outcome: Outcome) -> Figure:
         )
         for share, dash in zip(_FRACTIONS, ("-", "--"), strict=True)
     }
-    for axes, part in panels.items():
-        if len(part.rows) == 1:
+    for axes, rows in panels.items():
+        if len(rows.rows) == 1:
             curves = {
                 name: (label, look | {"marker": look["marker"] or "_"})
                 for name, (label, look) in curves.items()
             }
-        drawing.draw_columns(axes, part, "alpha", curves)
+        drawing.draw_columns(axes, rows, "alpha", curves)
         axes.set(xscale="log", yscale="log")
         axes.margins(0.08)
     return drawing.finish(figure, [*panels])

@@ -92,9 +92,9 @@ def _records(
 ) -> Iterator[dict[str, Cell]]:
     data, setting = DataSets.of(n, k), roo.RooSetting(n, k, epsilon)
     # The worst data set is chosen by other draws than measure it.
-    chosen, _ = estimated_distances(setting, data, rng, draws)
+    first, _ = estimated_distances(setting, data, rng, draws)
     means, errors = estimated_distances(setting, data, rng, draws)
-    place = int(chosen.argmax())
+    place = int(first.argmax())
     mean_error = math.sqrt(float(np.square(data.weights * errors).sum()))
     errors_of = {"worst_error": float(errors[place]), "mean_error": mean_error}
     yield _row("laplace", data, means, place) | errors_of
@@ -106,9 +106,9 @@ def _records(
     }
     for name, sampler in samplers.items():
         if sampler is not None:
-            found = distances(sampler, data)
+            values = distances(sampler, data)
             # Equal distances differ in the last digit; the first of them is the same everywhere.
-            yield _row(name, data, found, int(np.flatnonzero(found >= found.max() - 1e-12)[0]))
+            yield _row(name, data, values, int(np.flatnonzero(values >= values.max() - 1e-12)[0]))
     worst, bayes = (
         dpopt.design(dpopt.BestSampler(n, k, epsilon, objective=objective))
         for objective in ("worst-case", "mean")
@@ -126,12 +126,12 @@ _COLUMNS = ("sampler", "worst_case", "mean", "worst_error", "mean_error", "worst
 _EMPTY: dict[str, Cell] = dict.fromkeys(_COLUMNS)
 
 
-def _row(name: str, data: DataSets, found: np.ndarray, place: int) -> dict[str, Cell]:
+def _row(name: str, data: DataSets, values: np.ndarray, place: int) -> dict[str, Cell]:
     """Return the distances of a sampler, of which that in a place is the worst."""
     return _EMPTY | {
         "sampler": name,
-        "worst_case": float(found[place]),
-        "mean": float(data.weights @ found),
+        "worst_case": float(values[place]),
+        "mean": float(data.weights @ values),
         "worst_counts": str(tuple(data.counts[place].tolist())),
     }
 

@@ -71,10 +71,10 @@ def _differences(records: int, epsilon: float, shares: tuple[float, ...]) -> dic
 
 def _comparisons(differences: Table, tolerance: float) -> tuple[Comparison, ...]:
     """Decide whether the sums are the optima of the definitions' linear programs."""
-    found = []
+    judged = []
     for item, place in _ITEMS.items():
         worst = max(differences.select(item=item).column("difference"))
-        found.append(
+        judged.append(
             statement(
                 f"Ours: the sum of {place} is the optimum of its program ({item}).",
                 f"Largest difference {worst:.1e}.",
@@ -83,7 +83,7 @@ def _comparisons(differences: Table, tolerance: float) -> tuple[Comparison, ...]
                 name=f"program, {item}",
             )
         )
-    return tuple(found)
+    return tuple(judged)
 
 
 @run.figure

@@ -87,15 +87,15 @@ def _costs(config: Config, m: int, count: int, n: int) -> dict[str, Any]:
     distributions = _UNITS if m == 2 else _PMFS[:count]
     profile = smoothed.privacy_profile(mechanism, _EPSILON)
     fast = smoothed.smoothed_delta(mechanism, _EPSILON, distributions)
-    known = (profile.histograms, profile.delta, distributions)
+    inputs = (profile.histograms, profile.delta, distributions)
     terms = (count * m) ** n
     return {
         "categories": m,
         "vertices": count,
         "records": n,
         "delta": fast.delta,
-        "algorithm_1": algorithm_1(*known),
-        "definition_3": definition_3(*known) if terms <= config.definition else None,
+        "algorithm_1": algorithm_1(*inputs),
+        "definition_3": definition_3(*inputs) if terms <= config.definition else None,
         "products_of_algorithm_1": products(m, count, n),
         # A double: larger than the integers that table readers represent exactly.
         "terms_of_definition_3": float(terms) if n < _FAR else None,

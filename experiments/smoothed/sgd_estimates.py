@@ -128,27 +128,27 @@ def plot(outcome: Outcome) -> Figure:
         "exact": ("exact", drawing.line("optimum")),
         "estimate": ("estimate from draws", drawing.points("paper", markerfacecolor="none")),
     }
-    for axes, part in panels.items():
+    for axes, rows in panels.items():
         shown = Table.of(
             [
                 row | {"target": 1 / row["records"], "resolution": 1 / row["draws"]}
-                for row in part.records
+                for row in rows.records
             ]
         )
         values = [value for name in (*curves, "upper") for value in shown.column(name)]
         # A logarithmic axis has no 0: such a delta leaves a gap, such an interval ends at the foot.
         bottom = 0.3 * min(value for value in values if value > 0.0)
         axes.set(yscale="log", ylim=(bottom, 3.0 * max(values)))
-        upper = np.array(part.column("upper"))
-        feet = np.minimum(np.maximum(part.column("lower"), bottom), upper)
+        upper = np.array(rows.column("upper"))
+        feet = np.minimum(np.maximum(rows.column("lower"), bottom), upper)
         axes.vlines(
-            part.column("records"),
+            rows.column("records"),
             feet,
             upper,
             color=style.ROLES["paper"].colour,
             linewidth=2.5,
             alpha=0.5,
-            label=f"its {100 * part.column('confidence')[0]:g} % interval",
+            label=f"its {100 * rows.column('confidence')[0]:g} % interval",
         )
         drawing.draw_columns(axes, shown, "records", curves, least=0.0)
     return drawing.finish(figure, [*panels])
