@@ -164,10 +164,10 @@ def _comparisons(table: Table) -> Iterator[Comparison]:
 
 
 def draw_targets(axes: Axes, across: ArrayLike, records: ArrayLike, of_dp: ArrayLike) -> None:
-    """Draw the logarithms of 1/n, the target, and of DP's delta, which is ``of_dp``."""
+    """Draw the logarithms of DP's delta, which is ``of_dp``, and of 1/n, the target."""
     target = -np.log10(records)
-    axes.plot(across, target, label="$1/n$, the target", **drawing.beside("limit"))
     axes.plot(across, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
+    axes.plot(across, target, label="$1/n$, the target", **drawing.beside("limit"))
     axes.margins(y=0.1)
     axes.locator_params(axis="y", steps=[1, 2, 5, 10])
 
