@@ -2,6 +2,7 @@ import math
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,16 @@ def test_kernels_are_in_the_order_that_theory_gives() -> None:
         for row in at.values():
             assert 0 < row["mean"] < row["largest"] <= row["worst_case"] + 1e-12
     assert max(tables["sizes"].column("invariance")) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("rows", "changed", "said"),
+    [
+        (1000, {}, "the file has 1,000 rows, the paper's 40,000,000 or more"),
+        (40_000_000, {"sites": 8, "user": "device_ip"}, "user, sites: not as in the paper"),
+        (40_000_000, {"seed": 1}, None),
+    ],
+)
+def test_what_is_not_as_in_the_paper(rows: int, changed: dict[str, Any], said: str | None) -> None:
+    clicks: Any = SimpleNamespace(rows=rows)
+    assert avazu._other(avazu.Config(path="train.csv", **changed), clicks) == said
