@@ -87,26 +87,6 @@ def panels(
     return figure, made
 
 
-def facets(
-    table: Table,
-    by: str,
-    title: str = "{}",
-    columns: int = 2,
-    across: str = "",
-    up: str = "",
-    **shape: Any,  # noqa: ANN401
-) -> tuple[style.PrintedFigure, list[tuple[Axes, Table]]]:
-    """Return a figure with a panel for each value of a column, and each panel with its rows.
-
-    ``title`` is a template for the value, such as "$n = {}$"; the others are of `panels`.
-    """
-    values = table.distinct(by)
-    figure, made = panels(len(values), columns, across, up, **shape)
-    for axes, value in zip(made, values, strict=True):
-        axes.set_title(title.format(value))
-    return figure, [(a, table.select(**{by: v})) for a, v in zip(made, values, strict=True)]
-
-
 def draw(axes: Axes, table: Table, across: str, up: str, looks: Looks, by: str) -> None:
     """Draw one column against another: a curve for each value of a third that the table has."""
     for value, (label, look) in looks.items():
@@ -121,6 +101,51 @@ def plain_ticks(*scales: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
         scale.set_major_locator(LogLocator(subs=subs))
         scale.set_major_formatter("{x:g}")
         scale.set_minor_locator(NullLocator())
+
+
+def by_panel(
+    table: Table,
+    names: Sequence[str],
+    title: str,
+    *layout: Any,  # noqa: ANN401
+    **shape: Any,  # noqa: ANN401
+) -> tuple[style.PrintedFigure, dict[Axes, Table]]:
+    """Return a figure with a panel for each case of some columns, and the rows of each panel.
+
+    Args:
+        table: what is drawn.
+        names: of the columns whose cells tell the panels apart.
+        title: of each panel, with names of columns in braces.
+        *layout: columns of panels, and the names of their axes, as in `panels`.
+        **shape: likewise.
+    """
+    first: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in table.records:
+        first.setdefault(tuple(row[name] for name in names), row)
+    figure, each = panels(len(first), *layout, **shape)
+    parts = [table.select(**dict(zip(names, case, strict=True))) for case in first]
+    for axes, row in zip(each, first.values(), strict=True):
+        axes.set_title(title.format(**row))
+    return figure, dict(zip(each, parts, strict=True))
+
+
+def draw_columns(
+    axes: Axes,
+    table: Table,
+    across: str,
+    curves: Mapping[str, tuple[str, Mapping[str, Any]]],
+    *,
+    least: float = -math.inf,
+) -> None:
+    """Draw columns of a table against another one: of each its label, and keywords of its curve.
+
+    A curve has a gap where its column is empty, or not above ``least``.
+    """
+    for column, (label, look) in curves.items():
+        values = [
+            math.nan if value is None or value <= least else value for value in table.column(column)
+        ]
+        axes.plot(table.column(across), values, label=label, **look)
 
 
 def whole_row(axes: Axes) -> None:

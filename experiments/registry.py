@@ -65,6 +65,13 @@ class Table:
         )
         return list(dict.fromkeys(cells))
 
+    def grouped(self, name: str, *cases: str) -> dict[tuple[Any, ...], dict[Any, dict[str, Any]]]:
+        """Return the rows of each case of some columns, by their cells of another one."""
+        groups: dict[tuple[Any, ...], dict[Any, dict[str, Any]]] = {}
+        for row in self.records:
+            groups.setdefault(tuple(row[case] for case in cases), {})[row[name]] = row
+        return groups
+
     @property
     def records(self) -> list[dict[str, Any]]:
         """The rows, each with its cells by name."""

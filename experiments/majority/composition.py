@@ -217,18 +217,18 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the total epsilon against the number of queries, one panel for each data set."""
     totals, curves = outcome.tables["totals"], outcome.tables["curves"]
     allowances = curves.distinct("m")
-    figure, panels = drawing.facets(
+    figure, panels = drawing.by_panel(
         curves,
-        "data",
-        "{}",
+        ["data"],
+        "{data}",
         drawing.columns_for(len(curves.distinct("data"))),
-        across="queries $Q$",
-        up=r"total $\varepsilon$ (nats)",
+        "queries $Q$",
+        r"total $\varepsilon$ (nats)",
         height=0.8,
         sharey=True,
     )
     simple = {"linestyle": "--", "linewidth": 0.6}
-    for axes, part in panels:
+    for axes, part in panels.items():
         for m, colour in zip(allowances, style.series(len(allowances)), strict=True):
             curve = part.select(m=m)
             x = curve.column("queries")

@@ -107,10 +107,10 @@ def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -
 def plot(outcome: Outcome) -> Figure:
     """Draw the error of each noise over the least one, a panel for each sensitivity."""
     table = outcome.tables["errors"]
-    figure, panels = drawing.facets(
+    figure, panels = drawing.by_panel(
         table,
-        "sensitivity",
-        "$D = {}$",
+        ["sensitivity"],
+        "$D = {sensitivity}$",
         3,
         r"$\varepsilon$",
         "error over the least",
@@ -119,7 +119,7 @@ def plot(outcome: Outcome) -> Figure:
     )
     others = [table.select(noise=name) for name in (LAPLACE, GAUSSIAN)]
     looks = drawing.curves(pair for part in others for pair in part.distinct("noise", "delta"))
-    for axes, rows in panels:
+    for axes, rows in panels.items():
         axes.axhline(1.0, **drawing.beside("limit"))
         for (name, delta), look in looks.items():
             part = rows.select(noise=name, delta=delta)

@@ -121,12 +121,12 @@ def _squares(
 def plot(outcome: Outcome) -> Figure:
     """Draw observed over predicted variance, with three standard errors, for each data set."""
     table = outcome.tables["variances"]
-    figure, panels = drawing.facets(
-        table, "data", "{}", 2, "people $N$", "observed / predicted", sharex=True, sharey=True
+    figure, panels = drawing.by_panel(
+        table, ["data"], "{data}", 2, "people $N$", "observed / predicted", sharex=True, sharey=True
     )
     look = drawing.points("optimum", capsize=2, label=f"observed, {_ERRORS} standard errors")
     ends = [1.0]
-    for axes, part in panels:
+    for axes, part in panels.items():
         predicted = np.array(part.column("predicted"))
         ratios = np.array(part.column("seen")) / predicted
         margins = _ERRORS * np.array(part.column("standard_error")) / predicted

@@ -96,10 +96,10 @@ def plot(outcome: Outcome) -> Figure:
     table = outcome.tables["variances"]
     names = table.distinct("mechanism")
     shape = {"height": 1.1, "sharex": True, "sharey": True}
-    title, across = r"$\varepsilon = {:g}$", "variance over bound"
-    figure, panels = drawing.facets(table, "epsilon", title, 2, across, "mechanism", **shape)
+    title, across = r"$\varepsilon = {epsilon:g}$", "variance over bound"
+    figure, panels = drawing.by_panel(table, ["epsilon"], title, 2, across, "mechanism", **shape)
     looks = drawing.curves(table.distinct("workload"))
-    for axes, part in panels:
+    for axes, part in panels.items():
         axes.axvline(1.0, **drawing.beside("limit"))
         for place, (workload, look) in enumerate(looks.items()):
             over = part.select(workload=workload).column("over_bound")

@@ -62,10 +62,10 @@ def plot(outcome: Outcome) -> Figure:
         objective: (f"made for the {objective}", drawing.line(role))
         for objective, role in OBJECTIVES.items()
     }
-    figure, panels = drawing.facets(
-        table, "categories", "$n = {}$", 2, "category", "variance by category"
+    figure, panels = drawing.by_panel(
+        table, ["categories"], "$n = {categories}$", 2, "category", "variance by category"
     )
-    for axes, part in panels:
+    for axes, part in panels.items():
         drawing.draw(axes, part, "category", "variance", looks, by="objective")
         n, values = max(part.column("category")), part.column("variance")
         room = 0.15 * max(max(values) - min(values), 1e-3 * max(values))

@@ -239,10 +239,10 @@ def plot(outcome: Outcome) -> Figure:
     """Draw exact accuracy against m for each data set, with what the paper printed."""
     accuracy, drawn = outcome.tables["accuracy"], outcome.tables["queries"]
     shape = {"height": 1.0, "sharex": True, "sharey": True}
-    figure, panels = drawing.facets(
-        accuracy, "dataset", "{}", 2, "allowance $m$", "accuracy of labels", **shape
+    figure, panels = drawing.by_panel(
+        accuracy, ["dataset"], "{dataset}", 2, "allowance $m$", "accuracy of labels", **shape
     )
-    for axes, part in panels:
+    for axes, part in panels.items():
         drawing.draw(axes, part, "m", "accuracy", _LOOKS, by="method")
         name = part.column("dataset")[0]
         for method in PRINTED_METHODS:
