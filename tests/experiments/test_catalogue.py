@@ -253,7 +253,7 @@ def beyond(parameter: Parameter) -> Iterator[str]:
 
 def attempted(experiment: Experiment, field: str, text: str) -> Outcome:
     config = configured(experiment, False, parsed(experiment, {field: text}))
-    return computed(Job(experiment, config), None, Store(None))[0]
+    return computed(Job(experiment, config), Store(None)).outcome or Outcome({})
 
 
 def refused(experiment: Experiment, field: str, text: str) -> None:
