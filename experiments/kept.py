@@ -59,7 +59,7 @@ class _Record(TypedDict, total=False):
     tables: dict[str, Table]
 
 
-_READER: TypeAdapter[dict[str, Any]] = TypeAdapter(_Record)
+_READER: TypeAdapter[Any] = TypeAdapter(_Record)
 
 
 @dataclass(frozen=True, repr=False)
