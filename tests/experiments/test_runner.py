@@ -1,4 +1,4 @@
-"""Running experiments: the same bytes however it is done, and what is kept between runs."""
+"""Running experiments: the same bytes however it is done, what is kept, and the commands."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpopt import ParameterError
+from dpopt import ParameterError, SolverError
+from experiments import __main__ as runner
 from experiments import store, style
+from experiments.benchmarks.page import run as benchmarks
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, kept_entry, kept_run
+from experiments.kept import Entry, kept_entry, kept_run, to_csv
 from experiments.parameters import configured
 from experiments.public_prior import example_one
 from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
-from tests.experiments.comparing import jobs_of
+from tests.experiments.comparing import exit_code
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
 EXAMPLE = example_one.run
+run = partial(exit_code, runner.main)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -56,7 +60,7 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         folder.mkdir()
-        jobs = jobs_of([known[name] for name in NAMES])
+        jobs = [Job(known[name], known[name].quick) for name in NAMES]
         found, _ = run_all(jobs, folder, workers=workers)
         told = [(entry.experiment.name, entry.failure, entry.reused) for entry in found]
         assert told == [(name, None, False) for name in NAMES]
@@ -324,3 +328,57 @@ def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None
     own = Job(broken, replace(broken.quick, user=0.2))
     with pytest.raises(ParameterError, match=r"cannot be run with user = 0\.2: at home\."):
         computed(own, Store(None))
+
+
+def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> Outcome:
+        raise SolverError("highs ended with status time_limit", "time_limit")
+
+    broken = replace(EXAMPLE, run=fail)
+    monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
+    assert run(["--out", str(tmp_path)]) == 1
+    assert "time_limit" in capfd.readouterr().err
+    assert "time_limit" in (tmp_path / f"{broken.name}.html").read_text()
+    names = {"index.html", f"{broken.name}.html", f"{broken.name}.run.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.slow
+def test_the_list_loads_nothing_that_only_a_run_needs() -> None:
+    program = (
+        "import sys\nfrom experiments.__main__ import main\n"
+        "try:\n    main(['list'])\nexcept SystemExit:\n    pass\n"
+        "heavy = ['scipy.stats', 'matplotlib.pyplot', 'sklearn', 'polars', 'cvxpy', 'torch']\n"
+        "sys.exit(' '.join(set(heavy) & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_list_names_every_experiment(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(all_experiments())
+    assert run(["list", "roo-*", "prior-kernels"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        name for name in all_experiments() if name.startswith("roo-") or name == "prior-kernels"
+    ]
+
+
+def test_csv_keeps_every_digit() -> None:
+    table = Table.of([{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}], caption="t")
+    assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
+
+
+@pytest.mark.slow
+def test_benchmarks_stay_out_of_the_default_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap = {EXAMPLE.name: EXAMPLE, benchmarks.name: benchmarks}
+    monkeypatch.setattr(runner, "all_experiments", lambda: cheap)
+    assert run(["--out", str(tmp_path)]) == 0
+    assert (tmp_path / f"{EXAMPLE.name}.png").exists()
+    assert not list(tmp_path.glob("benchmark*"))
