@@ -28,7 +28,7 @@ from experiments import style as styles
 from experiments.entry import make_folder
 from experiments.parameters import changed, plain, text_of
 from experiments.refuted import CHECKER, Refutation, checker, refutations_of
-from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.store import commit
 
 PICTURES = ("png", "pdf")
@@ -313,12 +313,8 @@ def to_csv(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.columns)
-    writer.writerows([_text(cell) for cell in row] for row in table.rows)
+    writer.writerows(table.rows)
     return buffer.getvalue()
-
-
-def _text(cell: Cell) -> str:
-    return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
 
 
 def record_of(entry: Entry) -> dict[str, Any]:

@@ -72,14 +72,13 @@ def items(judged: Iterable[Judged]) -> list[Judged]:
     return list(first.values())
 
 
-def parting(verdict: str, found: Iterable[Sequence[Judged]]) -> list[Sequence[Judged]]:
-    """Return the statements whose most serious verdict is the given one."""
-    return [judged for judged in found if judged[0].comparison.verdict == verdict]
-
-
-def parted(found: Sequence[Sequence[Judged]]) -> list[str]:
-    """Return the verdicts with which paper and run part, most serious first."""
-    return [verdict for verdict in PARTING if parting(verdict, found)]
+def parted(found: Sequence[Sequence[Judged]]) -> dict[str, list[Sequence[Judged]]]:
+    """Return the statements by the verdict with which paper and run part, most serious first."""
+    groups = {
+        verdict: [judged for judged in found if judged[0].comparison.verdict == verdict]
+        for verdict in PARTING
+    }
+    return {verdict: group for verdict, group in groups.items() if group}
 
 
 def tally(verdicts: Iterable[str]) -> list[tuple[str, str]]:
@@ -192,16 +191,12 @@ def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
     """Return what the search of the index finds: items and statements, with links."""
     found = []
     for entry in entries:
-        experiment, page = entry.experiment, f"{entry.experiment.name}.html"
-        item = experiment.title
-
-        def add(kind: str, text: str, place: str, verdict: str = "", item: str = item) -> None:
-            found.append(
-                {"item": item, "kind": kind, "text": text, "page": place, "verdict": verdict}
-            )
-
-        add("item", f"{summary(entry)} ({experiment.name})", page)
+        about, page = {"item": entry.experiment.title}, f"{entry.experiment.name}.html"
+        text = f"{summary(entry)} ({entry.experiment.name})"
+        found.append(about | {"kind": "item", "text": text, "page": page, "verdict": ""})
         for place, said in enumerate(entry.comparisons, 1):
             text = f"The paper: {said.claim} This run: {said.ours}"
-            add("statement", text, f"{page}#statement-{place}", said.verdict)
+            at = f"{page}#statement-{place}"
+            statement = {"kind": "statement", "text": text, "page": at, "verdict": said.verdict}
+            found.append(about | statement)
     return found
