@@ -270,15 +270,15 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     return f"a known one; did you mean {' or '.join(near)}?" if near else f"{otherwise}."
 
 
-def text_of(value: object) -> str:
-    """Return the text from which `Parameter.parse` reads a value."""
+def text_of(value: object, room: str = "") -> str:
+    """Return the text from which `Parameter.parse` reads a value, with room after its marks."""
     if value is None:
         return _NONE
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
         mark = ";" if any(isinstance(part, str) for part in value) else ","
-        return mark.join(map(text_of, value))
+        return f"{mark}{room}".join(map(text_of, value))
     return repr(value) if isinstance(value, float) else str(value)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from experiments.kept import Entry
 from experiments.parameters import documented, text_of
@@ -164,19 +163,9 @@ def parameters(entry: Entry) -> list[tuple[str, str, str, str]]:
     """Return name and value of each parameter of a run, the experiment's own, and what it is."""
     about, own = documented(type(entry.experiment.config)), entry.experiment.parameters(entry.full)
     return [
-        (name, _value(value), _value(own.get(name)), about.get(name, ""))
+        (name, text_of(value, " "), text_of(own.get(name), " "), about.get(name, ""))
         for name, value in entry.configuration.items()
     ]
-
-
-def _value(value: Any) -> str:  # noqa: ANN401
-    """Return a value of a parameter as it is given on the command line, with room to breathe."""
-    if isinstance(value, list | tuple):
-        mark = "; " if any(isinstance(part, str) for part in value) else ", "
-        return mark.join(map(_value, value))
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_value(part)}" for name, part in value.items())
-    return text_of(value)
 
 
 def libraries(entries: Iterable[Entry]) -> str:
