@@ -307,5 +307,3 @@ RECORDS = benchmark(
     tolerance=0.0,
     warm_up=20,
 )
-
-BENCHMARKS = (CATEGORIES, COUNTS, NOISE, DESIGNS, MAJORITIES, USERS, RECORDS)

@@ -30,7 +30,7 @@ from experiments.benchmarks.measure import (
     run_benchmarks,
     slopes,
 )
-from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
+from experiments.benchmarks.memory import DONE, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown, to_outcome
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmarks, same
 from experiments.kept import kept_entry
@@ -136,7 +136,7 @@ class Scripted:
         turn = sum(call == (name, size) for call in self.calls)
         self.calls.append((name, size))
         if name == "half" and size == self.fail_at:
-            return Ran(OUT_OF_MEMORY)
+            return Ran("over 8 GiB")
         seconds = SPENT[name][turn]
         return Ran(DONE, function(size), (9.0,), (seconds,), 80 << 20)
 
@@ -219,7 +219,7 @@ def test_the_memory_of_the_parent_is_not_the_child_s() -> None:
 
 @linux
 def test_failures_of_a_child_are_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_child(bytearray, 2 << 30, SMALL) == Ran(OUT_OF_MEMORY)
+    assert run_child(bytearray, 2 << 30, SMALL) == Ran("over 1 GiB")
     assert run_child(math.sqrt, -1, SMALL).outcome.startswith("error: ValueError")
     assert run_child(signal.raise_signal, signal.SIGSEGV, SMALL) == Ran("ended by SIGSEGV")
     monkeypatch.setattr(memory, "_ON_THE_CLOCK", 0.5)
