@@ -20,13 +20,13 @@ import pytest
 
 from dpopt import ParameterError, SolverError
 from experiments import __main__ as runner
-from experiments import store, style
+from experiments import store
 from experiments.benchmarks.page import run as benchmarks
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry, kept_entry, kept_run, to_csv
 from experiments.parameters import configured
 from experiments.public_prior import example_one
-from experiments.registry import Comparison, Experiment, Outcome, Table
+from experiments.registry import Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
 from tests.experiments.comparing import exit_code
@@ -192,29 +192,16 @@ def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path
     assert not (tmp_path / CACHE).exists()
 
 
-def judged(*effort: str) -> Experiment:
-    """An experiment with a verdict, of generated data."""
-
-    def plot(outcome: Outcome) -> Any:
-        del outcome
-        figure, panels = style.figure(1, 2)
-        panels[0, 0].plot([0, 1], [0, 1])
-        panels[0, 1].plot([0, 1], [1, 0])
-        return figure
-
-    said = Comparison("claim", "ours", "agrees", "exact", "rule")
-    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (said,), "nothing", generated=True)
-    return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
-
-
 @pytest.mark.slow
 def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
-    experiment = judged("points")
+    outcome = replace(EXAMPLE(), data="nothing", generated=True)
+    assert outcome.comparisons
+    experiment = replace(EXAMPLE, run=lambda _: outcome, effort=("points",))
     for settings, own in (({}, False), ({"points": 5}, False), ({"epsilon": 1.0}, True)):
         config = configured(experiment, False, settings)
         (entry,) = ended(tmp_path, Job(experiment, config))
         assert entry.own_parameters is own
-        assert len(entry.comparisons) == (0 if own else 1)
+        assert entry.comparisons == (() if own else outcome.comparisons)
         kept = kept_entry(experiment, tmp_path)
         assert kept is not None
         assert (kept.own_parameters, kept.comparisons) == (own, entry.comparisons)
