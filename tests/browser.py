@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -74,24 +73,11 @@ def chromium(
         driver.quit()
 
 
-def wait_for(sought: Callable[[], object], expected: object) -> None:
-    """Wait until ``sought()`` is ``expected``; fail with the last value that it had.
+def wait_for(driver: Chrome, script: str) -> None:
+    """Wait until a script of the page returns something true."""
+    from selenium.webdriver.support.wait import WebDriverWait
 
-    Errors of selenium count as a value: the element may just be replaced.
-    """
-    from selenium.common.exceptions import WebDriverException
-
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            value = sought()
-        except (WebDriverException, IndexError) as error:
-            value = error
-        if value == expected:
-            return
-        if time.monotonic() > end:
-            pytest.fail(f"waited for {expected!r}; last seen: {value!r}")
-        time.sleep(0.05)
+    WebDriverWait(driver, _PATIENCE, 0.05).until(lambda _: driver.execute_script(script))
 
 
 def requested(driver: Chrome) -> list[str]:

@@ -321,7 +321,7 @@ def test_the_pages_read_well_in_a_browser(
 def read_well(driver: Chrome, page: Path, shot: Path, *, dark: bool, width: int) -> set[str]:
     """Look at a page; return the classes of what is written on it."""
     driver.get(page.as_uri())
-    wait_for(lambda: driver.execute_script(_PICTURES), True)
+    wait_for(driver, _PICTURES)
     asked = requested(driver)
     assert asked
     assert all(address.startswith(page.parent.as_uri() + "/") for address in asked)

@@ -275,5 +275,5 @@ def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
     with chromium(tmp_path) as driver:
         driver.get((site / "search.html").as_uri() + "?q=Kernel")
         found = "return document.querySelectorAll('#search-results li a').length > 0"
-        wait_for(lambda: driver.execute_script(found), True)
+        wait_for(driver, found)
         assert complaints(driver) == []
