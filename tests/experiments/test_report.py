@@ -243,7 +243,8 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
         assert page.all("img") == []
         assert "The figure is missing; run it again." in page.words
     record = tmp_path / f"{EXAMPLE.name}.json"
-    for content in ("{", "[]", "{}", '{"tables": 3}', "\0"):
+    other_type = json.dumps(json.loads(record.read_text()) | {"full": "yes"})
+    for content in ("{", "[]", "{}", '{"tables": 3}', "\0", other_type):
         record.write_text(content)
         assert "cannot be read" in written([], tmp_path).words
         page = page_of(EXAMPLE.name, tmp_path)
