@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpopt.files import versions
+from experiments.entry import make_folder
 from experiments.parameters import plain
 from experiments.registry import REGISTERED, Experiment
 
@@ -191,6 +192,8 @@ class Store:
     def _memory(self) -> Memory:
         from joblib import Memory
 
+        if self.folder is not None:
+            make_folder(self.folder, "cache")
         return Memory(self.folder, verbose=0)
 
     @cached_property

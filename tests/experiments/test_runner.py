@@ -29,7 +29,7 @@ from experiments.public_prior import example_one
 from experiments.registry import Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
-from tests.experiments.comparing import exit_code
+from tests.experiments.comparing import exit_code, refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
@@ -127,6 +127,8 @@ def test_a_damaged_store_is_no_error(tmp_path: Path) -> None:
     for path in kept:
         path.write_bytes(b"")
     assert not ended(tmp_path, job())[0].reused
+    said = refusal(Store(kept[0]).get, "tables", {"tables": "of a run"}, dict)
+    assert said == f"cache is {str(kept[0])!r}; it must be a folder."
 
 
 def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
