@@ -327,6 +327,9 @@ def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
     assert "time_limit" in (tmp_path / f"{broken.name}.html").read_text()
     names = {"index.html", f"{broken.name}.html", f"{broken.name}.run.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
+    kept = kept_entry(broken, tmp_path)
+    assert kept is not None
+    assert (kept.outcome, "time_limit" in (kept.failure or "")) == (None, True)
 
 
 @pytest.mark.slow
