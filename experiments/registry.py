@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -241,9 +242,19 @@ class Experiment:
         """Return the configuration of a run as plain values."""
         return asdict(self.config if full else self.quick)
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Experiment], tuple[str, str]]:
+        """Another process finds the experiment by its name."""
+        return registered, (self.module, self.name)
+
 
 REGISTERED: dict[str, Experiment] = {}
 """The experiments of the modules that are imported, by name."""
+
+
+def registered(module: str, name: str) -> Experiment:
+    """Return an experiment of a module, which is imported."""
+    import_module(module)
+    return REGISTERED[name]
 
 
 @cache
@@ -280,7 +291,7 @@ def experiment(
     captions = texts.get("captions", {}) | said.pop("captions", {})
     said["mathematics"] = tuple(said.get("mathematics", ()))
 
-    def registered(run: Callable[[Any], Outcome]) -> Experiment:
+    def register(run: Callable[[Any], Outcome]) -> Experiment:
         def captioned(config: Any) -> Outcome:  # noqa: ANN401
             outcome = run(config)
             tables = {
@@ -294,4 +305,4 @@ def experiment(
         REGISTERED[name] = made
         return made
 
-    return registered
+    return register
