@@ -6,9 +6,7 @@ bound against the value of the private point beside it, which it can never pass.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import json
 import random
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ import pytest
 import dpopt
 from dpopt import verify
 from dpopt.shape import Setting
+from tests.proofs.judging import run
 
 # Files that write out their rows, "table", are spoiled in `test_judge`.
 CHECKED = sorted(set(verify.KINDS) - {"table"})
@@ -39,13 +38,6 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(value[key])
 
 
-def deep(levels: int) -> Any:
-    nested: Any = 0
-    for _ in range(levels):
-        nested = [nested]
-    return nested
-
-
 def mutate(record: Any, rng: random.Random) -> None:
     """Change one place of a file."""
     container, key = rng.choice(list(places(record)))
@@ -58,7 +50,7 @@ def mutate(record: Any, rng: random.Random) -> None:
         other = rng.randrange(len(container))
         container[key], container[other] = container[other], container[key]
     elif how == 3:
-        container[key] = [old] if rng.random() < 0.8 else deep(100)
+        container[key] = [old] if rng.random() < 0.8 else json.loads("[" * 100 + "]" * 100)
     elif how in (4, 5) and isinstance(old, int | float) and not isinstance(old, bool):
         half = old // 2 if isinstance(old, int) else old * (1 + 1e-6)
         container[key] = rng.choice([old + 1, old - 1, old * 2, -old, half])
@@ -108,13 +100,6 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
         claimed = float(told["optimal"].split(",")[0].split()[-1])
         over = shown - claimed if "below" in told["optimal"] else claimed - shown
         assert over >= -1e-9 * max(1.0, abs(shown)), body
-
-
-def run(path: Path, proof: Path | None) -> tuple[int, list[str], str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = verify.main([str(path), *([] if proof is None else [str(proof)])])
-    return code, out.getvalue().splitlines(), err.getvalue()
 
 
 def attack(folder: Path, kind: str, seed: int) -> int:

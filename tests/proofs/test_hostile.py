@@ -22,6 +22,7 @@ from dpopt.composition import decided_delta
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.table import Graph, Table
 from dpopt.table.least import pairs_of
+from tests.proofs.judging import answer
 
 # Modules of the standard library that Python looks for beside a script first.
 SHADOWED = ("__future__", "ast", "dataclasses", "heapq", "json", "re", "typing")
@@ -175,37 +176,22 @@ def many_generators() -> list[File]:
     return [design_of("kernel", setting, [[1, 1]], n)]
 
 
-SIZES: list[tuple[Callable[[], list[File]], str]] = [
-    (formulas_of_long_numbers, "a size is beyond"),
-    (far_noise, "a size is beyond"),
-    (long_loss, "a size is beyond"),
-    (noise_of_long_weights, "a size is beyond"),
-    (lambda: long_prior(f"point:0.{'3' * 29},0.{'6' * 28}7"), "a size is beyond"),
-    (lambda: long_prior(f"dirichlet:1.{'3' * 59}1"), "a size is beyond"),
-    (long_workload, "a size is beyond"),
-    (many_pieces, "a size is beyond"),
-    (close_corners, "a size is beyond"),
-    (many_corners, "a size is beyond"),
-    (releases_of_many_pairs, "a size is beyond"),
-    (repeated_row, "stands twice"),
-    (many_objects, "a size is beyond"),
-    (many_generators, "a size is beyond"),
+SIZES: list[Callable[[], list[File]]] = [
+    *(formulas_of_long_numbers, far_noise, long_loss, noise_of_long_weights, long_workload),
+    lambda: long_prior(f"point:0.{'3' * 29},0.{'6' * 28}7"),
+    lambda: long_prior(f"dirichlet:1.{'3' * 59}1"),
+    *(many_pieces, close_corners, many_corners, releases_of_many_pairs, many_objects),
+    *(many_generators, repeated_row),
 ]
 
 
-@pytest.mark.parametrize(("made", "why"), SIZES, ids=lambda made: getattr(made, "__name__", ""))
+@pytest.mark.parametrize("made", SIZES, ids=lambda made: made.__name__)
 def test_a_file_of_too_large_numbers_is_refused_before_the_work(
-    made: Callable[[], list[File]], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Callable[[], list[File]], tmp_path: Path
 ) -> None:
-    paths = [tmp_path / "x.json", tmp_path / "x.proof.json"]
-    files = made()
-    for path, file in zip(paths, files, strict=False):
-        path.write_text(json.dumps(file))
-    code = verify.main([str(path) for path in paths[: len(files)]])
-    told = capsys.readouterr()
-    assert (code, told.out) == (2, "")
-    assert why in told.err
-    assert told.err.count("\n") == 1
+    code, lines, complaint = answer(tmp_path, *made())
+    assert (code, lines, complaint.count("\n")) == (2, [], 1)
+    assert ("stands twice" if made is repeated_row else "a size is beyond") in complaint
 
 
 def test_sizes_are_refused_when_a_design_is_loaded() -> None:
@@ -247,20 +233,12 @@ def test_optimal_is_measured_by_the_costs(tmp_path: Path) -> None:
         setting = dpopt.Kernel([[0, unit], [unit, 0]], 1.0).to_dict()
         design = design_of("kernel", setting, [[1, 1], [1, 1]])
         design["body"]["value"] = unit / 2
-        proof = proof_of(design, [])
-        for path, file in (("x.json", design), ("x.proof.json", proof)):
-            (tmp_path / path).write_text(json.dumps(file))
-        shown = list(verify.check(str(tmp_path / "x.json"), str(tmp_path / "x.proof.json")))
-        assert any(line.startswith("bounded: no other is below 0.0") for line in shown)
-
-
-def test_a_value_is_compared_with_the_range_of_the_costs(tmp_path: Path) -> None:
-    setting = dpopt.Kernel([[0, 1e-12], [1e-12, 0]], 1.0).to_dict()
-    design = design_of("kernel", setting, [[1, 1], [1, 1]])
-    for value, holds in ((5e-13, True), (0.0, False)):
-        design["body"] |= {"value": value, "bound": None}
-        (tmp_path / "x.json").write_text(json.dumps(design))
-        assert (verify.main([str(tmp_path / "x.json")]) == 0) == holds
+        code, lines, _ = answer(tmp_path, design, proof_of(design, []))
+        assert code == 0
+        assert any(line.startswith("bounded: no other is below 0.0") for line in lines)
+        # A value is compared with the range of the costs, too.
+        design["body"] |= {"value": 0.0, "bound": None}
+        assert answer(tmp_path, design)[0] == 4
 
 
 def test_a_guarantee_is_never_shown_smaller() -> None:
