@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import random
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 import pytest
 from flint import fmpq, fmpq_poly, fmpz_poly
-from scipy.optimize import linprog
 
 import dpopt
 from dpopt import Kernel, Majority, Multiclass, Plurality, verify
@@ -22,6 +20,8 @@ from dpopt.proofs.closed import Ratio, Root, private_where, roots_above_one
 from dpopt.proofs.exact import displayed
 from dpopt.public_prior.setting import PublicPrior
 from dpopt.roo.minimum import RevealOrObscure
+from tests.kernel import brute
+from tests.proofs.judging import read
 
 SAMPLES = [Fraction(101, 100), Fraction(9, 7), Fraction(16, 9), Fraction(5, 2), Fraction(31, 9), 40]
 
@@ -45,19 +45,15 @@ def test_minimax_errors_of_paths_have_one_formula(inputs: int) -> None:
     assert [form(r) for r in SAMPLES] == [KNOWN[inputs](Fraction(r)) for r in SAMPLES]
 
 
-def test_minimax_squared_error_of_three_inputs_has_three_pieces() -> None:
+def test_minimax_squared_errors_are_the_known_ones() -> None:
     form = dpopt.closed_form(path("squared", 3))
     assert [str(piece.value) for piece in form.pieces] == [
-        "1",
-        "(r + 3)/(r (r + 1))",
-        "2 r/((r - 1) (r + 3))",
+        *("1", "(r + 3)/(r (r + 1))", "2 r/((r - 1) (r + 3))")
     ]
     assert [root.polynomial for root in form.breaks] == ["r^2 - 3", "r - 3"]
     assert form.epsilons == pytest.approx([math.log(3) / 2, math.log(3)])
     assert form(3) == Fraction(1, 2)
-
-
-def test_minimax_squared_error_of_four_inputs_is_the_known_one_in_its_last_piece() -> None:
+    # Of four inputs, in the last piece.
     form = dpopt.closed_form(path("squared", 4))
     assert len(form.pieces) == 3
     assert form.breaks[-1].polynomial == "r^2 - 5"
@@ -96,28 +92,15 @@ def test_the_kernel_of_a_public_prior_is_rediscovered(prior: list[float]) -> Non
 
 @pytest.mark.parametrize("loss", ["mean", "worst-case"])
 def test_a_kernel_that_keeps_a_prior_is_the_optimum_of_another_solver(loss: Any) -> None:
-    prior = PRIORS[1]
-    form = dpopt.closed_form(
-        Kernel("absolute", 1.0, inputs=3, invariant=prior, prior=None, objective=loss)
-    )
+    kept = np.array(PRIORS[1])
+    form = dpopt.closed_form(Kernel("absolute", 1.0, inputs=3, invariant=kept, objective=loss))
+    losses, prior = np.abs(np.subtract.outer(range(3), range(3))), np.full(3, 1 / 3)
+    edges = list(permutations(range(3), 2))
     for seed in range(4):
         r = random.Random(seed).uniform(1.1, 9.0)
-        cells = [(x, y) for x in range(3) for y in range(3)]
-        worst = loss == "worst-case"
-        cost = [0.0 if worst else abs(x - y) / 3 for x, y in cells] + [float(worst)]
-        sums = [[float(a == x) for a, _ in cells] + [0.0] for x in range(3)]
-        kept = [[prior[a] * (b == y) for a, b in cells] + [0.0] for y in range(3)]
-        above = [
-            [float((a, b) == (x, y)) - r * ((a, b) == (z, y)) for a, b in cells] + [0.0]
-            for x, y in cells
-            for z in range(3)
-            if z != x
-        ]
-        above += [[abs(a - b) * float(a == x) for a, b in cells] + [-1.0] for x in range(3)]
-        if not worst:
-            above = above[:-3]
-        solved = linprog(cost, above, [0.0] * len(above), sums + kept, [1.0] * 3 + prior)
-        assert form(r) == pytest.approx(solved.fun, abs=1e-8)
+        weights = prior if loss == "mean" else None
+        least = brute.least_loss(losses, edges, math.log(r), prior=weights, fixed=kept)
+        assert form(r) == pytest.approx(least, abs=1e-8)
 
 
 def geometric_value(prior: list[Fraction], r: Fraction, power: int) -> Fraction:
@@ -178,11 +161,10 @@ def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> No
     for root in form.breaks:
         low, high = root.within(near)
         points += [low - near, high + near]
-    plain = json.loads(json.dumps(setting.to_dict()))
     for r in points:
         assert form(r) == dpopt.exact_optimum(setting, r).value
         # The formula of the point is feasible, and as good as is claimed.
-        program = displayed(setting.kind, plain, r)
+        program = displayed(setting.kind, read(setting), r)
         program.private = None  # without units, the rows themselves are looked at
         program.point = dict(form.point(r))
         assert verify.decide(program).missed == 0
@@ -254,15 +236,12 @@ def test_it_is_told_and_drawn() -> None:
     assert pickle.loads(pickle.dumps(form)) == form
 
 
-def test_rows_that_are_no_polynomials_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_of_rows_decides_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closed, "_PROVED", set())
+    assert dpopt.closed_form(path("absolute", 3)).pieces[0].status == "fitted"
     monkeypatch.setattr(closed, "_degrees", lambda *_: (0, 0))
     with pytest.raises(dpopt.ParameterError, match="polynomials"):
         dpopt.closed_form(path("absolute", 3))
-
-
-def test_what_is_not_known_to_be_polynomial_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closed, "_PROVED", set())
-    assert dpopt.closed_form(path("absolute", 3)).pieces[0].status == "fitted"
 
 
 # --- roots and text ---

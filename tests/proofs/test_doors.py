@@ -15,6 +15,7 @@ import dpopt
 from dpopt import Kernel, Majority, shape, verify
 from dpopt.proofs import saved
 from tests.cli.running import Capture, run
+from tests.proofs.judging import edited
 
 
 @pytest.fixture
@@ -26,22 +27,11 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def edited(path: Path, change: Any) -> None:
-    record = json.loads(path.read_text())
-    change(record)
-    path.write_text(json.dumps(record))
-
-
 def test_the_folder_is_checked_by_python_alone(kernel: Any, tmp_path: Path) -> None:
     kernel.save(tmp_path / "k.json", proof=True, verifier=True)
     assert names(tmp_path) == {"k.json", "k.proof.json", "verify.py"}
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "verify.py", "k.json", "k.proof.json"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
+    command = [sys.executable, "-I", "-S", "verify.py", "k.json", "k.proof.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [
         *("private", "about", "value", "optimal", "not looked at"),
@@ -101,7 +91,7 @@ def test_the_command_finds_the_proof(kernel: Any, tmp_path: Path, capfd: Capture
 def test_the_command_passes_on_what_is_refused(kernel: Any, tmp_path: Path, capfd: Capture) -> None:
     path, proof = tmp_path / "k.json", tmp_path / "k.proof.json"
     kernel.save(path, proof=True)
-    edited(proof, lambda record: record.update(bound="1000"))
+    edited(proof, bound="1000")
     code, out, err = run(["verify", str(path)], capfd)
     assert (code, err.count("\n")) == (4, 1)
     assert out.startswith("private: ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import dpopt
 from dpopt import verify
 from dpopt.proofs import Written, dual, proved
-from tests.proofs.judging import displayed
+from tests.proofs.judging import displayed, program_of, run
 
 Kernel = dpopt.Kernel
 STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
@@ -40,10 +39,7 @@ def test_numbers_far_apart(setting: Any) -> None:
 
 def test_the_optimum_of_two_inputs() -> None:
     # Warner: the best answer to a bit errs with 1 / (e^epsilon + 1), here 1 / 3.
-    found = dpopt.design(Kernel("zero-one", 1.0, inputs=2))
-    design = json.loads(json.dumps(found.setting.to_dict()))
-    program = verify.kernel(design, None, (Fraction(2), Fraction(2)), {})
-    third = Fraction(1, 3)
+    program, third = program_of(Kernel("zero-one", 1.0, inputs=2), ratio=2), Fraction(1, 3)
     program.point = {("K", x, y): 1 - third if x == y else third for x in (0, 1) for y in (0, 1)}
     program.point |= {("u", y): third for y in (0, 1)}
     best = proved(program)
@@ -127,5 +123,5 @@ def test_thousands_of_tight_rows_hide_none_that_count(
     found: Any = dpopt.design(asked)
     assert 0 <= found.optimality.gap <= 1e-9
     found.save(path := tmp_path / "x.json", proof=True)
-    lines = list(verify.check(str(path), str(path.with_name("x.proof.json"))))
+    lines = run(path, tmp_path / "x.proof.json")[1]
     assert any(line.startswith("optimal: ") for line in lines)
