@@ -461,9 +461,9 @@ def test_weights_of_a_file() -> None:
     assert verify.integer_weights(["1/2", "1/3", 0], 3) == ([3, 2, 0], 6)
     assert verify.matrix([[1], [2]], 2, 1) == [[1], [2]]
     for wrong in ([0.5], [0.0, 0.0], [-0.5, 1.0], [0.5, 0.5, 0.5]):
-        for read in (verify.shares_of, verify.integer_weights):
+        for weights_of in (verify.shares_of, verify.integer_weights):
             with pytest.raises(verify.Malformed):
-                read(wrong, 2)
+                weights_of(wrong, 2)
     for table in ([[1]], [[1], [2], [3]], [[1], [2, 3]], None):
         with pytest.raises(verify.Malformed):
             verify.matrix(table, 2, 1)
