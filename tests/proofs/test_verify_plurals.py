@@ -20,7 +20,9 @@ from dpopt import verify
 from dpopt.privacy import exp_lower
 from dpopt.shape import Design, made
 from dpopt.table import SortedHistograms, Table, rounded
+from tests.kernel import brute
 from tests.multiclass.brute import largest_excess
+from tests.oracles import compositions, neighbours
 from tests.proofs.judging import displayed, program_of, solved
 
 PLAIN: list[tuple[Any, ...]] = [
@@ -85,33 +87,15 @@ def test_a_step_is_not_decided() -> None:
 
 @pytest.mark.parametrize("loss", ["regret", "error"])
 @pytest.mark.parametrize("objective", ["mean", "worst-case"])
-def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> None:
+def test_records_as_a_program_over_all_histograms(objective: Any, loss: Any) -> None:
     """The same optimum over kernels that need not treat classes alike."""
-    records, classes, ratio = 4, 3, 2
-    inputs = [h for h in product(range(records + 1), repeat=classes) if sum(h) == records]
-    place = {h: at for at, h in enumerate(inputs)}
-    size = len(inputs) * classes
-    above: list[Any] = []
-    for h in inputs:
-        for a, b in permutations(range(classes), 2):
-            moved_to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
-            to = place.get(moved_to, -1)
-            for y in range(classes if to >= 0 else 0):
-                row = np.zeros(size + 1)
-                row[classes * place[h] + y], row[classes * to + y] = 1.0, -ratio
-                above.append(row)
-    losses = [max(h) - n if loss == "regret" else int(n < max(h)) for h in inputs for n in h]
-    cost = np.append(np.array(losses) / len(inputs), 0.0)
-    if objective == "worst-case":
-        cost = np.append(np.zeros(size), 1.0)
-        for at in range(len(inputs)):
-            row = np.append(np.zeros(size), -1.0)
-            row[classes * at : classes * (at + 1)] = losses[classes * at : classes * (at + 1)]
-            above.append(row)
-    equal = np.hstack([np.kron(np.eye(len(inputs)), np.ones(classes)), np.zeros((len(inputs), 1))])
-    brute = linprog(cost, np.array(above), np.zeros(len(above)), equal, np.ones(len(inputs)))
-    setting = dpopt.Plurality(records, classes, 1.0, objective, loss)  # type: ignore[arg-type]
-    has_optimum(program_of(setting, ratio=Fraction(ratio)), brute.fun)
+    inputs = list(compositions(4, 3))
+    edges = [(at, inputs.index(z)) for at, x in enumerate(inputs) for z in neighbours(x)]
+    losses = np.array([[max(x) - n for n in x] for x in inputs])
+    losses = losses if loss == "regret" else losses.clip(max=1)
+    prior = np.full(len(inputs), 1 / len(inputs)) if objective == "mean" else None
+    least = brute.least_loss(losses, edges, math.log(2), prior=prior)
+    has_optimum(program_of(dpopt.Plurality(4, 3, 1.0, objective, loss), ratio=2), least)
 
 
 @pytest.mark.parametrize("classes", [4, 5, 9])
@@ -149,9 +133,9 @@ def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance
             above.add(tuple(row))
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
     rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
-    brute = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
+    best = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
     setting = dpopt.Multiclass(voters, classes, 1.0, allowance)
-    has_optimum(program_of(setting, ratio=Fraction(ratio)), brute.fun)
+    has_optimum(program_of(setting, ratio=ratio), best.fun)
 
 
 def moved(table: Table, step: int) -> list[Table]:
@@ -171,14 +155,9 @@ def broken(table: Table, ratio: Fraction) -> bool:
     """Whether a record replaced changes a probability by more, over all histograms in order."""
     inputs = table.inputs
     assert isinstance(inputs, SortedHistograms)
-    every = product(range(inputs.records + 1), repeat=inputs.categories)
-    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
-    for h, weights in known.items():
-        for a, b in permutations(range(inputs.categories), 2):
-            to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
-            if to in known and any(w > ratio * v for w, v in zip(weights, known[to], strict=True)):
-                return True
-    return False
+    rows = {h: table.row(np.array(h)) for h in compositions(inputs.records, inputs.categories)}
+    pairs = ((rows[h], rows[z]) for h in rows for z in neighbours(h))
+    return any(w > ratio * v for row, other in pairs for w, v in zip(row, other, strict=True))
 
 
 @pytest.mark.parametrize(("records", "classes"), [(4, 3), (3, 4)])
