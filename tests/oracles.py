@@ -109,11 +109,11 @@ def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[A
     return pairs
 
 
-def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) -> Fraction:
+def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Any) -> Any:
     """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
 
     @cache
-    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
+    def worth(at: int, a: Any, b: Any) -> Any:
         if at == len(rounds):
             return max(a - growth * b, Fraction(0))
         plans = (
@@ -126,14 +126,5 @@ def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) 
 
 
 def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
-    """The recursion over all histories, in floats."""
-
-    def worth(left: int, a: float, b: float) -> float:
-        if not left:
-            return max(a - math.exp(epsilon) * b, 0.0)
-        return max(
-            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
-            for one, other in pairs
-        )
-
-    return worth(releases, 1.0, 1.0)
+    """The same of one round again and again, in floats."""
+    return float(by_histories([pairs] * releases, math.exp(epsilon)))

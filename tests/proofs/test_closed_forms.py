@@ -152,7 +152,7 @@ SETTINGS: list[Any] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> None:
     form = dpopt.closed_form(setting)
@@ -169,13 +169,8 @@ def test_a_formula_is_the_exact_optimum_wherever_it_is_asked(setting: Any) -> No
         program.point = dict(form.point(r))
         assert verify.decide(program).missed == 0
         assert program.value == form(r)
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_neighbouring_formulas_agree_where_they_meet(setting: Any) -> None:
-    form = dpopt.closed_form(setting)
-    for before, after in zip(form.pieces, form.pieces[1:], strict=False):
+    # Neighbouring formulas agree where they meet.
+    for before, after in pairwise(form.pieces):
         root = fmpq_poly(list(after.low.coefficients))
         a, b, c, d = (
             fmpq_poly(list(side))

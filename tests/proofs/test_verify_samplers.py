@@ -310,15 +310,6 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
     assert set(passed) == expected
 
 
-def test_rows_of_a_sampler_hold_all_that_e_epsilon_may_be() -> None:
-    program = program_of(dpopt.BestSampler(4, 3, 1.0), ratio=(Fraction(2), Fraction(3)))
-    rows = [(name, program.row(name)) for name in program.names() if len(name) == 5]
-    assert rows
-    for (_, x, c, z, d), row in rows:
-        over, under = x.count(c), z.count(d)
-        assert row.terms == {("K", z, d): over, ("K", x, c): (-3 * under, -2 * under)}
-
-
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (5, 2), (4, 3), (6, 3), (3, 4), (2, 5)])
 def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
     setting, draws = dpopt.BestSampler(n, k, 1.0), np.random.default_rng(10 * n + k)
