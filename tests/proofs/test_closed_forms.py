@@ -281,9 +281,6 @@ def test_roots_are_ordered_and_enclosed() -> None:
     assert high - low <= Fraction(1, 10**20)
     assert float(root_two) == math.sqrt(2)
     assert str(root_two) == "1.41421"
-
-
-def test_close_roots_of_one_polynomial_are_apart() -> None:
     # (r^2 - 2)^2 = 1 / 10^12 has two roots near the square root of 2, told by their squares.
     size = 10**6
     polynomial = fmpz_poly([4 * size**2 - 1, 0, -4 * size**2, 0, size**2])

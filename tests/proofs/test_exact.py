@@ -28,9 +28,13 @@ def path(inputs: int, **other: Any) -> Kernel:
         (3, ["1/4", "3/7", "39/76", "24/41", "267/428"]),
     ],
 )
-def test_minimax_errors_of_paths_are_the_known_fractions(ratio: int, values: list[str]) -> None:
+def test_optima_are_the_known_fractions(ratio: int, values: list[str]) -> None:
     found = [dpopt.exact_optimum(path(n), ratio).value for n in range(2, 7)]
     assert found == list(map(Fraction, values))
+    # Randomised response is best for the zero-one loss.
+    for n in (3, 4, 6):
+        optimum = dpopt.exact_optimum(Kernel("zero-one", 1.0, inputs=n), Fraction(17, ratio))
+        assert optimum.value == (n - 1) / (Fraction(17, ratio) + n - 1)
 
 
 SETTINGS: list[Any] = [
@@ -53,13 +57,6 @@ def test_it_is_the_optimum_of_another_solver(setting: Any, ratio: Fraction) -> N
     value = dpopt.exact_optimum(setting, ratio).value
     program = displayed(setting.kind, read(setting), ratio)
     assert float(value) == pytest.approx(optimum(program), abs=1e-7)
-
-
-@pytest.mark.parametrize("inputs", [3, 4, 6])
-def test_randomised_response_is_best_for_the_zero_one_loss(inputs: int) -> None:
-    ratio = Fraction(17, 5)
-    found = dpopt.exact_optimum(Kernel("zero-one", 1.0, inputs=inputs), ratio)
-    assert found.value == (inputs - 1) / (ratio + inputs - 1)
 
 
 def test_the_optimum_is_near_the_design_at_its_own_epsilon() -> None:
@@ -130,16 +127,12 @@ def test_programs_without_a_point_are_told() -> None:
         Exact.of(Written(program, tuple(rows))).optimum()
 
 
-@pytest.mark.parametrize("ratio", [0, Fraction(1, 2), True, 2.5, "2", None, 1 << 300])
-def test_a_ratio_is_a_fraction_of_at_least_one(ratio: Any) -> None:
-    with pytest.raises(dpopt.ParameterError, match="ratio is"):
-        dpopt.exact_optimum(path(3), ratio)
-
-
 def test_only_what_can_be_checked_has_an_exact_optimum() -> None:
-    with pytest.raises(dpopt.ParameterError, match="setting is"):
-        dpopt.exact_optimum(3)  # type: ignore[arg-type]
-    with pytest.raises(dpopt.ParameterError, match="too large"):
-        dpopt.exact_optimum(path(60), 2)
-    with pytest.raises(dpopt.ParameterError, match="rational where"):
-        dpopt.exact_optimum(Majority(5, 0.1, 1.5, objective="surrogate"), 2)
+    for ratio in (0, Fraction(1, 2), True, 2.5, "2", None, 1 << 300):
+        with pytest.raises(dpopt.ParameterError, match="ratio is"):
+            dpopt.exact_optimum(path(3), ratio)  # type: ignore[arg-type]
+    uneven = Majority(5, 0.1, 1.5, objective="surrogate")
+    wrong: Any = ((3, "setting is"), (path(60), "too large"), (uneven, "rational where"))
+    for setting, why in wrong:
+        with pytest.raises(dpopt.ParameterError, match=why):
+            dpopt.exact_optimum(setting, 2)

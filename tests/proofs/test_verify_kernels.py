@@ -92,13 +92,6 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
     assert float(found.bound) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
-    path, _ = saved(SETTINGS["words"], tmp_path)
-    file = json.loads(path.read_text())
-    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
-    assert answer(tmp_path, file)[0] == 2
-
-
 def test_two_inputs_on_a_path_are_all_there_are() -> None:
     path, cycle = ({"graph": graph, "shape": None} for graph in ("path", "cycle"))
     assert verify.neighbours(path, 2) is None
@@ -109,6 +102,11 @@ def test_two_inputs_on_a_path_are_all_there_are() -> None:
     assert verify.neighbours({"graph": "hamming", "shape": [2, 2]}, 4) == [
         *((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2))
     ]
+    # In words.
+    assert verify.among(None, 3) == "between all 3 inputs"
+    pairs = [(0, 1), (1, 0)]
+    assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
+    assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")
 
 
 @pytest.mark.parametrize(
@@ -179,13 +177,6 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     verdict = verify.decide(program)
     assert verdict.slack == slack
     assert verdict.rows == len(pairs) * (1 if delta else 2)
-
-
-def test_between_whom_a_kernel_is_private_in_words() -> None:
-    assert verify.among(None, 3) == "between all 3 inputs"
-    pairs = [(0, 1), (1, 0)]
-    assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
-    assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")
 
 
 @pytest.mark.parametrize("shape", [[2, 2], [2, 3, 2], [3]])

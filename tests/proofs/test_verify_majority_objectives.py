@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -285,13 +286,11 @@ def test_a_common_p_is_enclosed_below_1e_14() -> None:
     piece = verify.LargestError({"voters": 5, "prior": "common-uniform:0,0.125,0.875,1"})
     exact = 5 * Fraction(7, 64) ** 2 * Fraction(3, 4)
     assert 0 <= piece.largest([1, 0, 0], 2) - exact <= Fraction(1, 10**14)
-
-
-def test_no_p_is_sought_between_the_intervals_of_a_common_prior() -> None:
-    found = dpopt.design(SETTINGS["worst pieces"])
+    # No p is sought between the intervals.
+    design = dpopt.design(SETTINGS["worst pieces"])
     margins = margins_of("common-uniform:0,0.1,0.9,1", 11)
-    most = float(np.abs(margins @ (1 - found.gamma[6:])).max())
-    assert -found.value == pytest.approx(most, abs=1e-12)
+    most = float(np.abs(margins @ (1 - design.gamma[6:])).max())
+    assert -design.value == pytest.approx(most, abs=1e-12)
 
 
 def test_a_best_error_that_is_not_shown_is_refused(tmp_path: Path) -> None:
@@ -322,23 +321,21 @@ def test_privacy_is_decided_without_the_coefficients(told: Any, tmp_path: Path) 
     assert lines[2] == "value: to be looked at with the proof, which has its coefficients"
 
 
-def test_a_given_rule_has_no_bound_to_prove(tmp_path: Path) -> None:
+def test_what_has_no_bound_to_prove(tmp_path: Path) -> None:
+    """A rule of the user's, and a worst case over samples."""
     setting, path = Setting(5, 0.3, 1.0, objective="worst-case"), tmp_path / "x.json"
-    given = majority.assess(setting, baselines.constant(setting))
+    rule = majority.assess(setting, baselines.constant(setting))
     with pytest.warns(UserWarning, match="nothing says that a 'majority' like this is best"):
-        given.save(path, proof=True)
+        rule.save(path, proof=True)
     assert list(tmp_path.iterdir()) == [path]
-    lines = list(verify.check(str(path)))
+    _, lines, _ = run(path)
     assert len(lines) == 4
     assert lines[2].endswith("(minus the largest error for uniform:0,1)")
-
-
-def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
     samples = SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
-    found: Any = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
+    found: Any = dpopt.design(replace(setting, prior=samples))
     assert found.bound.how == "float"
     with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
-        found.save(tmp_path / "x.json", proof=True)
+        found.save(path, proof=True)
 
 
 def told_of(count: int, allowance: float, weight: int) -> str:

@@ -85,22 +85,6 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
     assert moved / (2 * sum(q) * unit) <= verdict.missed
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(place: int) -> None:
-    grown = verify.growth(Fraction(1))
-    made = verify.layers(PublicPrior(MASSES, 1.0).to_dict(), 62)
-    low, _, unit = grown(126)
-
-    def moved(extra: int) -> verify.Layers:
-        return replace(made, e=[*made.e[:place], extra, *made.e[place + 1 :]])
-
-    # The most that e^epsilon times the column's other entries allow, and a unit more.
-    most = low * made.w[place] // unit
-    verify.decide_layers(moved(most), grown)
-    with pytest.raises(verify.Refused, match=f"not private: category {place}"):
-        verify.decide_layers(moved(most + 1), grown)
-
-
 @pytest.mark.parametrize("name", ["program of the prior", "population"])
 def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_path: Path) -> None:
     path, _ = saved(CASES[name][0], tmp_path, CASES[name][1])
@@ -121,17 +105,18 @@ def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_pat
     assert (ended.returncode, "above e^epsilon" in ended.stderr) == (4, True)
 
 
-def test_a_unit_outside_the_mollifier_is_refused(tmp_path: Path) -> None:
+def test_units_that_are_beyond_or_none_are_refused(tmp_path: Path) -> None:
     path, _ = saved(Mollifier.example(), tmp_path)
     body = json.loads(path.read_text())["body"]
     # Category 0 is at its upper limit, category 1 at none: q e^(1/2) = 0.412... of 2^64.
-    units = [int(unit) for unit in body["table"]]
-    assert 0 <= verify.exp(Fraction(1, 2))[0] / 4 * sum(units) - units[0] < 1
-    edited(path, body=body | {"table": [str(units[0] + 1), str(units[1]), str(units[2] - 1)]})
+    first, second, third = (int(unit) for unit in body["table"])
+    assert 0 <= verify.exp(Fraction(1, 2))[0] / 4 * (first + second + third) - first < 1
+    edited(path, body=body | {"table": [str(first + 1), str(second), str(third - 1)]})
     assert run(path)[0] == 4
-
-
-def test_too_few_bits_are_refused(tmp_path: Path) -> None:
+    for units in (["1", "1"], ["0", "0", "0"]):
+        with pytest.raises(verify.Malformed, match="not those of the categories"):
+            program_of(Mollifier.example(), units)
+    # Too few bits.
     path, _ = saved(PublicPrior.example(), tmp_path)
     body = json.loads(path.read_text())["body"]
     for bits in (1, 30):
@@ -288,25 +273,34 @@ def test_a_prior_s_slack_rows_and_drift_are_those_of_all_entries() -> None:
     assert 0 <= Fraction(least, 1 << 12) - kept <= Fraction(2, 1 << 12)
 
 
-def test_a_drift_at_its_limit_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = LAYERED[0]
-    monkeypatch.setattr(verify, "RESIDUAL", made.drift())
-    verify.decide_layers(made, ratio(9, 9, 1))
-    monkeypatch.setattr(verify, "RESIDUAL", made.drift() - Fraction(1, 1 << 40))
-    with pytest.raises(verify.Refused, match="the prior is kept up to"):
-        verify.decide_layers(made, ratio(9, 9, 1))
-
-
-@pytest.mark.usefixtures("any_drift")
-def test_a_column_at_its_limit_is_private() -> None:
-    """The ratio of a column's bounds as e^epsilon is exactly enough, and a little less is not."""
-    made = LAYERED[0]
-    largest = max(Fraction(most, least) for _, least, most in made.columns())
+def test_a_column_and_a_drift_at_their_limits_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers, exact = LAYERED[0], ratio(9, 9, 1)
+    monkeypatch.setattr(verify, "RESIDUAL", layers.drift())
+    verify.decide_layers(layers, exact)
+    # The ratio of a column's bounds as e^epsilon is exactly enough, and a little less is not.
+    largest = max(Fraction(most, least) for _, least, most in layers.columns())
     over, under = largest.numerator, largest.denominator
-    assert verify.decide_layers(made, ratio(over, over, under))[0].slack == 0
+    assert verify.decide_layers(layers, ratio(over, over, under))[0].slack == 0
     with pytest.raises(verify.Refused, match="not private") as caught:
-        verify.decide_layers(made, ratio(over - 1, over, under))
+        verify.decide_layers(layers, ratio(over - 1, over, under))
     assert caught.value.missed > 0
+    monkeypatch.setattr(verify, "RESIDUAL", layers.drift() - Fraction(1, 1 << 40))
+    with pytest.raises(verify.Refused, match="the prior is kept up to"):
+        verify.decide_layers(layers, exact)
+    # The most that e^epsilon times a column's other entries allow, and a unit more.
+    layers, grown = (
+        verify.layers(PublicPrior(MASSES, 1.0).to_dict(), 62),
+        verify.growth(Fraction(1)),
+    )
+    low, _, unit = grown(126)
+    monkeypatch.undo()
+    for place in range(3):
+        e = list(layers.e)
+        e[place] = low * layers.w[place] // unit
+        verify.decide_layers(replace(layers, e=e), grown)
+        e[place] += 1
+        with pytest.raises(verify.Refused, match=f"not private: category {place}"):
+            verify.decide_layers(replace(layers, e=e), grown)
 
 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
@@ -392,9 +386,3 @@ def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_no
     # So is what e^(epsilon / 2) is not known well enough for.
     with pytest.raises(verify.Refused, match="too close to be decided"):
         verify.decide_box([99, 301], q, ratio(7, 9, 4))
-
-
-def test_units_that_are_no_weights_of_the_categories_are_refused() -> None:
-    for units in (["1", "1"], ["0", "0", "0"]):
-        with pytest.raises(verify.Malformed, match="not those of the categories"):
-            program_of(Mollifier([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]), units)

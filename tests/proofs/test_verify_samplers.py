@@ -140,9 +140,6 @@ def test_optima_by_hand() -> None:
     for n, k, value in ((1, 2, 1 / 2), (2, 2, 1 / 3), (1, 5, 5 / 7)):
         program = displayed(dpopt.RevealOrObscure(n, k, 1.0), ratio=R)
         assert optimum(program) == pytest.approx(value)
-
-
-def test_one_record_of_two_categories_by_hand() -> None:
     # q / 2 + 1 - q <= 3 q / 2, so that q >= 1/2; a multiplier of 1/2 per k n shows it.
     program = displayed(dpopt.RevealOrObscure(1, 2, 1.0), (UNIT // 2,), R)
     assert verify.decide(program).rows == 1
@@ -174,13 +171,6 @@ def test_published_rules_that_fail_are_refused(data: Any, tmp_path: Path) -> Non
     path, _ = saved(dpopt.RevealOrObscure(*data[:3]), tmp_path)
     edited(path, body=json.loads(path.read_text())["body"] | {"table": list(map(str, units))})
     assert alone(tmp_path / "alone", path).returncode == 4
-
-
-def test_many_records_are_decided_from_the_few_that_matter() -> None:
-    design = dpopt.design(dpopt.RevealOrObscure(10**9, 10, 1.0))
-    assert verify.decide(displayed(design.setting, design.table)).rows == 11
-    with pytest.raises(verify.Malformed, match="beyond"):
-        displayed(dpopt.RevealOrObscure(10**9, 2, 1.0))
 
 
 # --- the smooth floor ------------------------------------------------------------------------
@@ -325,7 +315,18 @@ def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
         assert not accepts(setting, table, worst * (1 - Fraction(1, 10**15)))
 
 
-def test_what_is_too_large_for_the_referee_has_a_bound_in_floats() -> None:
+def test_sizes_that_are_decided_and_those_that_are_not() -> None:
+    # n records over two categories have n // 2 + 1 histograms.
+    largest = dpopt.BestSampler(3999, 2, 1.0)
+    assert len(displayed(largest).pmfs) == 2000
+    with pytest.raises(verify.Malformed, match="too many histograms"):
+        verify.optimal_sampler({**largest.to_dict(), "records": 4000}, None, None, {})
+    # Of many records, the few that matter.
+    design = dpopt.design(dpopt.RevealOrObscure(10**9, 10, 1.0))
+    assert verify.decide(displayed(design.setting, design.table)).rows == 11
+    with pytest.raises(verify.Malformed, match="beyond"):
+        displayed(dpopt.RevealOrObscure(10**9, 2, 1.0))
+    # What is too large has a bound in floats.
     setting = dpopt.BestSampler(400, 2, 1.0, "mean", prior=0.3)
     table = rounded(setting.domain, [1] * setting.domain.size)
     design = made(setting, table, float_bound=0.0)
@@ -396,14 +397,6 @@ def test_the_slack_of_a_floor_is_that_of_the_rarest_category() -> None:
     with pytest.raises(verify.Refused, match="not private") as refusal:
         floor.decide(worst - 1)
     assert refusal.value.missed == Fraction(1, 26)
-
-
-def test_as_many_histograms_as_can_be_decided() -> None:
-    """n records over two categories have n // 2 + 1 histograms."""
-    setting = {"records": 3999, "categories": 2, "epsilon": 1.0, "objective": "worst-case"}
-    assert len(verify.optimal_sampler(setting, None, None, {}).pmfs) == 2000
-    with pytest.raises(verify.Malformed, match="too many histograms"):
-        verify.optimal_sampler(setting | {"records": 4000}, None, None, {})
 
 
 @pytest.mark.parametrize(("n", "k"), [(4, 2), (9, 2), (5, 3), (10, 3), (7, 4), (9, 5), (3, 6)])
