@@ -11,7 +11,7 @@ import json
 import random
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise, permutations, product
@@ -28,6 +28,7 @@ from dpopt.privacy.graph import directed_pairs
 from dpopt.shape import _KINDS
 from dpopt.table import Graph, Inputs, Losses, rounded
 from tests.proofs.judging import optimum
+from tests.shape.checks import put
 
 mpmath.mp.dps = 400
 # An enclosure that is asked for 64 bits and more is at least so near.
@@ -526,13 +527,9 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
     design, proof = map(json.loads, written(name))
     lines = said(tmp_path, design, proof)
     inputs, _, promised = case(name)
-    edges = len(inputs.edges.listed())
-    groups = inputs.neighbours.shape
-    rows, listed = (
-        (2 * edges, edges)
-        if promised.delta
-        else (groups[0] * groups[1] * (groups[1] - 1), groups[0])
-    )
+    groups, size = inputs.neighbours.shape
+    listed = len(inputs.edges.listed()) if promised.delta else groups
+    rows = 2 * listed if promised.delta else groups * size * (size - 1)
     # Beside privacy, that no input has a loss above the worst one.
     rows += len(inputs.starts) - 1 if ", worst, " in name else 0
     assert lines[0].startswith(f"private: table, (0.7, {promised.delta:g})-DP, {rows} inequalities")
@@ -543,9 +540,7 @@ def test_files_are_accepted_and_displayed_programs_have_their_optimum(
     assert float(program.value) == pytest.approx(body["value"], rel=1e-12)
     assert optimum(program) == pytest.approx(body["value"], rel=1e-7)
     # At its point all rows hold, also looked at one by one.
-    alone = copy.copy(program)
-    alone.private = None
-    decided = verify.decide(alone)
+    decided = verify.decide(replace(program, private=None))
     assert decided.rows == len(list(program.names()))
     assert verify.decide(program).rows == rows
     # Without weights it is the same program.
@@ -626,13 +621,8 @@ def test_files_whose_weights_are_moved_are_decided_by_brute_force(
 
 def edited(design: Any, path: str, value: Any) -> Any:
     """A copy of a file with another value at a path such as body.table.total."""
-    changed = copy.deepcopy(design)
-    *parents, last = path.split(".")
-    place: Any = changed
-    for part in parents:
-        place = place[int(part) if isinstance(place, list) else part]
-    place[int(last) if isinstance(place, list) else last] = value
-    return changed
+    keys = [int(key) if key.isdigit() else key for key in path.split(".")]
+    return put(design, tuple(keys), value)
 
 
 PURE, SETS = "path, worst, pure", "path, worst, delta"
@@ -692,59 +682,48 @@ FORGED: list[tuple[str, str, Any, str]] = [
 
 
 def test_files_that_are_forged_are_refused(tmp_path: Path) -> None:
-    for at in range(len(FORGED)):
-        name, path, value, why = FORGED[at]
+    for name, path, value, why in FORGED:
         forged = edited(json.loads(written(name)[0]), path, value)
         with pytest.raises((verify.Malformed, verify.Refused, KeyError), match=why):
             said(tmp_path, forged)
 
 
-@pytest.mark.parametrize("name", [PURE, SETS])
-def test_files_that_leave_neighbours_out_say_fewer(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "fewer"), [(PURE, 8), (SETS, 2)])
+def test_files_that_leave_neighbours_out_say_fewer(name: str, fewer: int, tmp_path: Path) -> None:
     design = json.loads(written(name)[0])
     listed = design["body"]["displayed"]["inputs"]
-    whole = said(tmp_path, design)[0]
+    first = said(tmp_path, design)[0]
     if name == PURE:
-        one_less = copy.deepcopy(design)
-        del one_less["body"]["displayed"]["inputs"]["neighbours"][0]
+        groups = listed["neighbours"]
+        listed["neighbours"] = groups[1:]
         with pytest.raises(verify.Malformed, match="leave out outputs"):
-            said(tmp_path, one_less)
+            said(tmp_path, design)
         # The four outputs of the first input, and those of its only neighbour.
-        listed["neighbours"] = [group for group in listed["neighbours"] if min(group) > 3]
+        listed["neighbours"] = [group for group in groups if min(group) > 3]
     else:
         del listed["edges"][0]
-    fewer = said(tmp_path, design)[0]
-    counts = [int(line.split("-DP, ")[1].split()[0]) for line in (whole, fewer)]
-    assert counts[0] == counts[1] + (8 if name == PURE else 2)
-    assert f"among {8 if name == PURE else 2} groups" in fewer
-    assert "1 inputs have no neighbour" in fewer
+    second = said(tmp_path, design)[0]
+    counts = [int(line.split("-DP, ")[1].split()[0]) for line in (first, second)]
+    assert counts[0] == counts[1] + fewer
+    assert f"among {fewer} groups" in second
+    assert "1 inputs have no neighbour" in second
 
 
-def test_files_with_rows_that_the_program_has_not_are_refused(tmp_path: Path) -> None:
-    for name, row in [
-        (PURE, ["privacy", -1, 0, 1]),
-        (PURE, ["privacy", 12, 0, 1]),
-        (PURE, ["privacy", 0, 0, 2]),
-        (PURE, ["privacy", 0, -1, 1]),
-        (PURE, ["privacy", 0, 0]),
-        (PURE, ["losses", 4]),
-        (PURE, ["losses", -1]),
-        (PURE, ["delta", 0, 0]),
-        (PURE, ["sums", 0]),
-        (SETS, ["privacy", -1, 0, 0]),
-        (SETS, ["privacy", 3, 0, 0]),
-        (SETS, ["privacy", 0, 2, 0]),
-        (SETS, ["privacy", 0, -1, 0]),
-        (SETS, ["privacy", 0, 0, 4]),
-        (SETS, ["privacy", 0, 0, -1]),
-        (SETS, ["delta", -1, 0]),
-        (SETS, ["delta", 3, 0]),
-        (SETS, ["delta", 0, 2]),
-        (SETS, ["delta", 0, -1]),
-        (SETS, ["other", 0, 0]),
-    ]:
-        design, proof = map(json.loads, written(name))
-        proof["multipliers"].append([*row, "1/7"])
+# Rows that a program has not.
+NO_ROWS = {
+    PURE: "privacy -1 0 1, privacy 12 0 1, privacy 0 0 2, privacy 0 -1 1, privacy 0 0, losses 4, "
+    "losses -1, delta 0 0, sums 0",
+    SETS: "privacy -1 0 0, privacy 3 0 0, privacy 0 2 0, privacy 0 -1 0, privacy 0 0 4, "
+    "privacy 0 0 -1, delta -1 0, delta 3 0, delta 0 2, delta 0 -1, other 0 0",
+}
+
+
+@pytest.mark.parametrize("name", NO_ROWS)
+def test_files_with_rows_that_the_program_has_not_are_refused(name: str, tmp_path: Path) -> None:
+    design, proof = map(json.loads, written(name))
+    lines = proof["multipliers"]
+    for kind, *place in map(str.split, NO_ROWS[name].split(",")):
+        proof["multipliers"] = [*lines, [kind, *map(int, place), "1/7"]]
         with pytest.raises((verify.Malformed, ValueError)):
             said(tmp_path, design, proof)
 

@@ -21,6 +21,7 @@ from tests.kernel import brute
 from tests.proofs.judging import alone, displayed, edited, optimum, program_of, run, saved
 
 MASSES = [0.05, 0.1, 0.15, 0.2, 0.5]
+PUBLIC = PublicPrior(MASSES, 1.0)
 USERS = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
 CASES = {
     "Algorithm 1": (PublicPrior.example(), None),
@@ -288,10 +289,7 @@ def test_a_column_and_a_drift_at_their_limits_are_accepted(monkeypatch: pytest.M
     with pytest.raises(verify.Refused, match="the prior is kept up to"):
         verify.decide_layers(layers, exact)
     # The most that e^epsilon times a column's other entries allow, and a unit more.
-    layers, grown = (
-        verify.layers(PublicPrior(MASSES, 1.0).to_dict(), 62),
-        verify.growth(Fraction(1)),
-    )
+    grown, layers = verify.growth(Fraction(1)), verify.layers(PUBLIC.to_dict(), 62)
     low, _, unit = grown(126)
     monkeypatch.undo()
     for place in range(3):
