@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -45,6 +46,18 @@ def compositions(total: int, parts: int) -> Iterator[Counts]:
     for first in range(total + 1):
         for rest in compositions(total - first, parts - 1):
             yield (first, *rest)
+
+
+def votes(counts: Counts, pairs: Any, share: Fraction) -> Pmf:
+    """The distribution of counts with more voters, each for one of a pair, the first by a share."""
+    pmf = {counts: Fraction(1)}
+    for y, z in pairs:
+        wider: Pmf = defaultdict(Fraction)
+        for before, mass in pmf.items():
+            for vote, chance in ((y, share), (z, 1 - share)):
+                wider[tuple(n + (x == vote) for x, n in enumerate(before))] += mass * chance
+        pmf = wider
+    return pmf
 
 
 def neighbours(counts: Counts) -> Iterator[Counts]:

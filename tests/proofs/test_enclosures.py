@@ -6,7 +6,6 @@ number, which is computed here with an exact rational in its place.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial
@@ -19,6 +18,7 @@ import pytest
 import dpopt
 from dpopt import Kernel, Majority, Mollifier, Population, PublicPrior, verify
 from tests.majority.brute import reduced_multisets
+from tests.oracles import votes
 from tests.proofs.judging import program_of
 
 LOW, RATIO, HIGH = Fraction(21, 8), Fraction(8, 3), Fraction(11, 4)
@@ -117,18 +117,6 @@ def test_a_corner_s_row_holds_what_is_enclosed(
             told += low < high
         assert limit[0] <= stated <= limit[1]
     assert told
-
-
-def votes(counts: tuple[int, ...], pairs: Any, share: Fraction) -> dict[tuple[int, ...], Fraction]:
-    """The distribution of counts with more voters, each for one of a pair, the first by a share."""
-    pmf = {counts: Fraction(1)}
-    for y, z in pairs:
-        wider: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-        for before, mass in pmf.items():
-            for vote, chance in ((y, share), (z, 1 - share)):
-                wider[tuple(n + (x == vote) for x, n in enumerate(before))] += mass * chance
-        pmf = wider
-    return pmf
 
 
 def votes_of(corner: Any, share: Fraction) -> dict[tuple[int, ...], Fraction]:

@@ -14,6 +14,7 @@ from dpopt import Kernel, Majority, verify
 from dpopt.proofs.dual import Written
 from dpopt.proofs.exact import Exact, Vertex, displayed
 from tests.proofs.judging import alone, answer, optimum, read
+from tests.proofs.test_closed_forms import SETTINGS
 
 
 def path(inputs: int, **other: Any) -> Kernel:
@@ -37,19 +38,6 @@ def test_optima_are_the_known_fractions(ratio: int, values: list[str]) -> None:
         assert optimum.value == (n - 1) / (Fraction(17, ratio) + n - 1)
 
 
-SETTINGS: list[Any] = [
-    path(4),
-    path(5, objective="mean", prior=[5, 4, 3, 2, 1]),
-    path(3, delta=0.125),
-    Kernel("zero-one", 1.0, inputs=5),
-    Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0, objective="worst-case"),
-    Kernel([[0.0, 3.0], [1.0, 0.0], [2.0, 7.0]], 1.0, sense="maximise"),
-    Kernel("squared", 1.0, graph="cycle", inputs=5),
-    Majority(5, 0.1, 2.0, objective="surrogate"),
-    Majority(5, 0.1, 1.0, 0.0625, 0.125, objective="surrogate"),
-]
-
-
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 @pytest.mark.parametrize("ratio", [Fraction(8, 7), Fraction(22, 9), Fraction(19, 3)])
@@ -66,7 +54,7 @@ def test_the_optimum_is_near_the_design_at_its_own_epsilon() -> None:
     assert float(dpopt.exact_optimum(setting, ratio).value) == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("setting", [path(4), SETTINGS[-1]], ids=["kernel", "majority"])
+@pytest.mark.parametrize("setting", [path(4), SETTINGS[8]], ids=["kernel", "majority"])
 def test_the_file_is_checked_alone(setting: Any, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     dpopt.exact_optimum(setting, Fraction(7, 3)).save(file)

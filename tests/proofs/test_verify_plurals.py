@@ -22,7 +22,7 @@ from dpopt.shape import Design, made
 from dpopt.table import SortedHistograms, Table, rounded
 from tests.kernel import brute
 from tests.multiclass.brute import largest_excess
-from tests.oracles import compositions, neighbours
+from tests.oracles import compositions, neighbours, votes
 from tests.proofs.judging import displayed, program_of, solved
 
 PLAIN: list[tuple[Any, ...]] = [
@@ -113,27 +113,17 @@ def test_one_voter_of_more_classes_than_can_have_a_vote(classes: int) -> None:
 @pytest.mark.parametrize(("voters", "classes", "allowance"), [(3, 3, 2), (2, 5, 1)])
 def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance: int) -> None:
     """Rows of all choices of corners in order, over rules that need not treat classes alike."""
-    ratio, growth = 2, 2**allowance
-    counts = [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
-    place = {h: at for at, h in enumerate(counts)}
+    ratio, counts = 2, list(compositions(voters, classes))
     above = set()
     for edges in product(product(range(classes), repeat=2), repeat=voters):
-        pmf: dict[Any, list[int]] = {}
-        for votes in product(range(2), repeat=voters):
-            h = [0] * classes
-            for edge, vote in zip(edges, votes, strict=True):
-                h[edge[vote]] += 1
-            sides = pmf.setdefault(tuple(h), [0, 0])
-            sides[0] += ratio ** votes.count(0)
-            sides[1] += ratio ** votes.count(1)
-        for y in range(classes):
-            row = [0] * (len(counts) * classes)
-            for h, (one, other) in pmf.items():
-                row[classes * place[h] + y] = one - growth * other
-            above.add(tuple(row))
+        first, second = (votes((0,) * classes, edges, Fraction(b, ratio + 1)) for b in (ratio, 1))
+        line = [first.get(h, 0) - ratio**allowance * second.get(h, 0) for h in counts]
+        lines = np.kron(np.array(line, float), np.eye(classes))
+        above |= {*map(tuple, lines)}
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
-    rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
-    best = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
+    equal = np.kron(np.eye(len(counts)), np.ones(classes))
+    rows, ones = np.array(sorted(above)), np.ones(len(counts))
+    best = linprog(missed, rows, np.zeros(len(rows)), equal, ones)
     setting = dpopt.Multiclass(voters, classes, 1.0, allowance)
     has_optimum(program_of(setting, ratio=ratio), best.fun)
 
