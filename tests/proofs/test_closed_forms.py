@@ -290,9 +290,8 @@ def test_roots_are_ordered_and_enclosed() -> None:
     assert sorted(roots)[0] < sorted(roots)[1]
 
 
-@pytest.mark.parametrize(
-    ("over", "under", "text"),
-    [
+def test_ratios_in_lowest_terms_are_told_in_factors() -> None:
+    for over, under, text in [
         ([0], [3], "0"),
         ([2], [4], "1/2"),
         ([1, 1], [2], "(r + 1)/2"),
@@ -301,16 +300,10 @@ def test_roots_are_ordered_and_enclosed() -> None:
         ([0, 0, 3], [1, 2, 1], "3 r^2/(r + 1)^2"),
         ([1], [0, 2], "1/(2 r)"),
         ([-1, 0, 1], [-1, 1], "r + 1"),
-    ],
-)
-def test_ratios_in_lowest_terms_are_told_in_factors(
-    over: list[int], under: list[int], text: str
-) -> None:
-    ratio = Ratio.of(fmpq_poly(over), fmpq_poly(under))
-    assert str(ratio) == text
-    r = Fraction(7, 3)
-    sides = [sum(a * r**i for i, a in enumerate(side)) for side in (over, under)]
-    assert ratio(r) == sides[0] / sides[1]
+    ]:
+        ratio, r = Ratio.of(fmpq_poly(over), fmpq_poly(under)), Fraction(7, 3)
+        sides = [sum(a * r**i for i, a in enumerate(side)) for side in (over, under)]
+        assert (str(ratio), ratio(r)) == (text, sides[0] / sides[1])
 
 
 # --- where published rules are private ---
@@ -321,6 +314,9 @@ def test_randomised_response_of_fixed_chances_is_private_from_its_own_ratio_on()
     floors = {("u", y): Ratio((1,), (5,)) for y in range(3)}
     setting = Kernel("zero-one", 1.0, inputs=3)
     assert private_where(setting, {**truth, **floors}) == ((Root.of(Fraction(3)), None),)
+    # A rule's variables are the program's.
+    with pytest.raises(dpopt.ParameterError, match="point is"):
+        private_where(RevealOrObscure(7, 2, 1.0), {("p", 0): Ratio((1,))})
 
 
 @pytest.mark.parametrize(("records", "categories"), [(5, 2), (7, 2), (6, 3)])
@@ -362,8 +358,3 @@ def test_the_journal_s_rule_of_seven_records_is_not_private_between_two_ratios()
         assert (
             dpopt.design(RevealOrObscure(7, 2, math.log(ratio), rule="journal")).private is private
         )
-
-
-def test_a_rule_s_variables_are_the_program_s() -> None:
-    with pytest.raises(dpopt.ParameterError, match="point is"):
-        private_where(RevealOrObscure(7, 2, 1.0), {("p", 0): Ratio((1,))})

@@ -200,11 +200,7 @@ def test_a_table_beyond_its_corners_is_refused_by_their_excess(
     units = {"total": 105, "weights": [[61, 22], [90, 10, 5], [35]]}
     with pytest.raises(verify.Refused) as caught:
         verify.decide(program_of(setting, units))
-
-    def chances(counts: tuple[int, ...]) -> list[Fraction]:
-        beyond = {2: Fraction(90, 105), 1: Fraction(10, 105), 0: Fraction(5, 105)}
-        return [beyond[n] for n in counts] if max(counts) == 2 else chances_of_three(counts)
-
+    chances = partial(chances_of_three, units=units)
     exact = least_slack(setting, chances, rounded_chance(RATIO), RATIO)
     assert exact < 0
     assert -exact <= caught.value.missed <= -exact + Fraction(1, 1 << 100)
@@ -273,10 +269,7 @@ def test_chances_at_corners_are_as_close_as_e_epsilon_is(monkeypatch: pytest.Mon
     assert voters.chance("c") == ((1 - d) / (HIGH + 1), (1 - d) / (LOW + 1))
     known = {"0": Fraction(0), "D": d, "m": 1 - d, "1": Fraction(1)}
     assert all(voters.chance(corner) == (p, p) for corner, p in known.items())
-
-
-def test_a_corner_that_is_none_is_refused() -> None:
-    voters = verify.Voters(Majority(3, 1.0, 2.0).to_dict(), None)
+    # Corners that are none.
     voters.row(("corner", 2, (("bc", 1),)))
     for ones, *placed in ((0, "zz", 1), (0, "bc", 4), (3, "bc", 1), (-1, "bc", 1), (0, "bc", -1)):
         with pytest.raises(verify.Malformed):

@@ -139,10 +139,6 @@ def too_large() -> Iterator[tuple[str, list[File]]]:
     design["body"]["value"] = 0.5
     yield "stands twice", [design, proof_of(design, [["rows", "a", 0, 1, 0]] * 3)]
     yield "many objects", [{"format": "dpopt mechanism", "x": [{}] * 400_001}]
-    by_name: Any = {"graph": "hamming", "symmetry": "hamming"}
-    setting = dpopt.Kernel("hamming", 1.0, shape=(2, 2), **by_name).to_dict()
-    setting |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
-    yield "many words", [design_of("kernel", setting, [[1, 0, 0, 1]], 2)]
     cycle = [*range(1, 300), 0]
     setting = dpopt.Kernel("zero-one", 1.0, inputs=300, outputs=300).to_dict()
     setting |= {"symmetry": [[cycle, cycle]] * 50}

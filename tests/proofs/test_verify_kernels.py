@@ -68,6 +68,12 @@ def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> N
     assert (code, "states" in complaint) == (4, True)
 
 
+def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
+    file = json.loads(saved(SETTINGS["words"], tmp_path)[0].read_text())
+    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
+    assert answer(tmp_path, file)[0] == 2
+
+
 def test_a_kernel_of_the_user_has_no_bound(tmp_path: Path) -> None:
     given = dpopt.certify(np.full((3, 3), 1 / 3), setting=Kernel(PATH, 0.5))
     assert given.bound is None

@@ -34,11 +34,6 @@ def hostile(folder: Path) -> tuple[str, ...]:
     return (*WORDS, *files(folder).values())
 
 
-@pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-
-
 @pytest.mark.slow_after(4)
 @each_command
 def test_good_arguments_answer(name: str, good: dict[str, list[str]]) -> None:
