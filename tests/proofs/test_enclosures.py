@@ -53,7 +53,7 @@ def exponentials(monkeypatch: pytest.MonkeyPatch, known: Mapping[int, verify.Bet
     monkeypatch.setattr(verify, "exp", lambda x, *_: known[int(x)])
 
 
-def powers(ratio: Fraction, width: Fraction = Fraction(0)) -> dict[int, verify.Between]:
+def powers(ratio: Fraction, width: Fraction = Fraction(0)) -> dict[int, Any]:
     """Enclosures of ratio^x, that of x = 1 so wide on either side."""
     return {x: (ratio**x, ratio**x) for x in range(9)} | {1: (ratio - width, ratio + width)}
 

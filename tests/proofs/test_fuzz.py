@@ -28,6 +28,7 @@ from tests.robustness.test_saved_files import (
     places,
 )
 from tests.shape.checks import at, put
+from tests.solved import example
 
 HOSTILE = (*WRONG, 3.5, 1e-320, 10**9, 2**62, "1/3", "٣", "1_000", " 1", "\ud800", [0] * 1000)
 # Files that write out their rows, "table", are spoiled in `test_judge`.
@@ -37,7 +38,8 @@ CHECKED = sorted(set(verify.KINDS) - {"table"})
 def mutate(record: Any, rng: random.Random) -> Any:
     """Return a file with one place changed."""
     ways = list(places(record))
-    *before, key = way = rng.choice(ways)
+    way: Any = rng.choice(ways)
+    *before, key = way
     container, old, how = at(record, tuple(before)), at(record, way), rng.randrange(8)
     if how == 0 and isinstance(container, dict):
         less = {name: value for name, value in container.items() if name != key}
@@ -107,18 +109,14 @@ def attack(folder: Path, kind: str, seed: int) -> int:
     return code
 
 
-def save(kind: type[Any], folder: Path) -> None:
-    found = dpopt.design(kind.example())
-    try:
-        found.save(folder / f"{kind.kind}.json", proof=True)
-    except dpopt.ParameterError:
-        found.save(folder / f"{kind.kind}.json")
-
-
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("kind", CHECKED)
 def test_mutations(kind: str, tmp_path: Path) -> None:
-    save(next(found for found in dpopt.kinds() if found.kind == kind), tmp_path)
+    design = dpopt.design(example(kind))
+    try:
+        design.save(tmp_path / f"{kind}.json", proof=True)
+    except dpopt.ParameterError:
+        design.save(tmp_path / f"{kind}.json")
     codes = [attack(tmp_path, kind, seed) for seed in range(60)]
     assert {2, 4} <= set(codes)
 

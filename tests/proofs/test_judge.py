@@ -404,8 +404,8 @@ def test_decided_points_keep_distributions_boxes_and_rows() -> None:
 
     def decided(x: Fraction, t: Fraction = half, rest: Any = None, **more: Any) -> verify.Verdict:
         masses = {("x", 0): x, ("x", 1): 1 - x if rest is None else rest}
-        row_of, boxes = rows.__getitem__, {("t",): (half, Fraction(1))}
-        program = verify.Program([([*masses], 1)], boxes, {}, lambda: rows, row_of, **more)
+        program = verify.Program([([*masses], 1)], {}, {}, lambda: rows, rows.__getitem__, **more)
+        program.boxes["t",] = (half, Fraction(1))
         program.point = {**masses, ("t",): t}
         return verify.decide(program)
 
