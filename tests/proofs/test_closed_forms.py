@@ -135,6 +135,7 @@ def test_the_geometric_mechanism_is_rediscovered(prior: list[int], loss: str, po
 
 SETTINGS: list[Any] = [
     path("squared", 4),
+    Majority(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("absolute", 4, "mean"),
     path("absolute", 3, "mean", delta=0.125),
     Kernel([[0.0, 3.0, 1.0], [1.0, 0.0, 2.5], [2.0, 1.0, 0.0]], 1.0),
@@ -142,7 +143,6 @@ SETTINGS: list[Any] = [
     Kernel("squared", 1.0, graph="cycle", inputs=4, objective="worst-case"),
     Majority(3, 0.1, 1.0, objective="surrogate"),
     Majority(5, 0.1, 2.0, objective="surrogate"),
-    Majority(3, 0.1, 2.0, 0.0625, 0.125, objective="surrogate"),
     path("squared", 3, delta=0.0625),
     Kernel("zero-one", 1.0, inputs=3, delta=0.25, objective="worst-case"),
     Kernel("zero-one", 1.0, inputs=3, invariant=[0.25, 0.25, 0.5], objective="worst-case"),

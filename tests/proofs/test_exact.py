@@ -54,7 +54,7 @@ def test_the_optimum_is_near_the_design_at_its_own_epsilon() -> None:
     assert float(dpopt.exact_optimum(setting, ratio).value) == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("setting", [path(4), SETTINGS[8]], ids=["kernel", "majority"])
+@pytest.mark.parametrize("setting", [path(4), SETTINGS[1]], ids=["kernel", "majority"])
 def test_the_file_is_checked_alone(setting: Any, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     dpopt.exact_optimum(setting, Fraction(7, 3)).save(file)

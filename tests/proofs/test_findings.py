@@ -191,9 +191,10 @@ def test_three_corners_by_every_outcome() -> None:
 
 
 def test_the_audit_of_a_design_is_refused_as_not_private(tmp_path: Path) -> None:
-    setting = dpopt.Majority(3, 0.1, 1)
-    path = tmp_path / "audit.json"
-    majority.assess(setting, [1, 1, 1, 1]).save(path, even_if_not_private=True)
+    path, rule = tmp_path / "audit.json", majority.assess(dpopt.Majority(3, 0.1, 1), [1, 1, 1, 1])
+    with pytest.raises(dpopt.NotPrivateError, match="breaks"):
+        rule.save(path)
+    rule.save(path, even_if_not_private=True)
     code, _, complaint = run(path)
     assert (code, "not private" in complaint) == (4, True)
 

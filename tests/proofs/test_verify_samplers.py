@@ -196,6 +196,7 @@ def test_the_floor_of_a_growth_is_the_largest_of_its_lines() -> None:
     design = dpopt.design(dpopt.SmoothFloor(12, 3, 0.3))
     program = displayed(design.setting, design.table)
     bits, weights = design.table
+    assert floor_ratio(12, 3, list(weights), 1 << bits) == design.worst_ratio
     last = len(weights)
     table = [Fraction(w, 1 << bits) for w in (*weights, last << bits)]
     grown = max(after / before for before, after in pairwise(table))
@@ -300,6 +301,15 @@ def test_histograms_and_their_passages_are_those_of_all_data(n: int, k: int) -> 
     assert set(passed) == expected
 
 
+def test_rows_of_a_sampler_hold_all_that_e_epsilon_may_be() -> None:
+    program = program_of(dpopt.BestSampler(4, 3, 1.0), ratio=(Fraction(2), Fraction(3)))
+    rows = [(name, program.row(name)) for name in program.names() if len(name) == 5]
+    assert rows
+    for (_, x, c, z, d), row in rows:
+        over, under = x.count(c), z.count(d)
+        assert row.terms == {("K", z, d): over, ("K", x, c): (-3 * under, -2 * under)}
+
+
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (5, 2), (4, 3), (6, 3), (3, 4), (2, 5)])
 def test_edges_of_histograms_imply_all_neighbours(n: int, k: int) -> None:
     setting, draws = dpopt.BestSampler(n, k, 1.0), np.random.default_rng(10 * n + k)
@@ -344,6 +354,8 @@ def test_weights_that_are_no_floor_are_refused() -> None:
             continue
         with pytest.raises(verify.Refused, match="not convex"):
             verify.Floor(9, 3, weights, 4)
+    with pytest.raises(verify.Refused, match="not convex"):
+        displayed(dpopt.SmoothFloor(12, 3, 0.3), (4, (8, 15, 20)))
 
 
 def test_weights_steps_and_sums_of_a_floor_by_hand() -> None:
