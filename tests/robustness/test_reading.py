@@ -195,7 +195,8 @@ def test_a_sparse_file_of_a_terabyte_is_not_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_prior_near_the_largest_float_is_a_prior() -> None:
-    of = lambda prior: dpopt.Workload([[1.0, 0.5], [0.5, 1.0]], 1.0, prior=prior)  # noqa: E731
-    assert of([1.5e308, 0.5e308]).prior == pytest.approx([0.75, 0.25], abs=1e-15)
+    queries = [[1.0, 0.5], [0.5, 1.0]]
+    prior = dpopt.Workload(queries, 1.0, prior=[1.5e308, 0.5e308]).prior
+    assert prior == pytest.approx([0.75, 0.25], abs=1e-15)
     with pytest.raises(ParameterError, match="none more than 1e6 times another"):
-        of([1e308, 1.0])
+        dpopt.Workload(queries, 1.0, prior=[1e308, 1.0])
