@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -45,6 +46,18 @@ def compositions(total: int, parts: int) -> Iterator[Counts]:
     for first in range(total + 1):
         for rest in compositions(total - first, parts - 1):
             yield (first, *rest)
+
+
+def votes(counts: Counts, pairs: Any, share: Fraction) -> Pmf:
+    """The distribution of counts with more voters, each for one of a pair, the first by a share."""
+    pmf = {counts: Fraction(1)}
+    for y, z in pairs:
+        wider: Pmf = defaultdict(Fraction)
+        for before, mass in pmf.items():
+            for vote, chance in ((y, share), (z, 1 - share)):
+                wider[tuple(n + (x == vote) for x, n in enumerate(before))] += mass * chance
+        pmf = wider
+    return pmf
 
 
 def neighbours(counts: Counts) -> Iterator[Counts]:
@@ -109,11 +122,11 @@ def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[A
     return pairs
 
 
-def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) -> Fraction:
+def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Any) -> Any:
     """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
 
     @cache
-    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
+    def worth(at: int, a: Any, b: Any) -> Any:
         if at == len(rounds):
             return max(a - growth * b, Fraction(0))
         plans = (
@@ -126,14 +139,5 @@ def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) 
 
 
 def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
-    """The recursion over all histories, in floats."""
-
-    def worth(left: int, a: float, b: float) -> float:
-        if not left:
-            return max(a - math.exp(epsilon) * b, 0.0)
-        return max(
-            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
-            for one, other in pairs
-        )
-
-    return worth(releases, 1.0, 1.0)
+    """The same of one round again and again, in floats."""
+    return float(by_histories([pairs] * releases, math.exp(epsilon)))

@@ -26,7 +26,7 @@ from dpopt.table import Graph, Table
 from dpopt.table.least import pairs_of, undominated
 from dpopt.votes import Spending
 from tests.oracles import by_histories, corners, in_floats, stick
-from tests.proofs.test_fuzz import run
+from tests.proofs.judging import run
 
 Pmf = tuple[Fraction, ...]
 Pairs = Sequence[tuple[Pmf, Pmf]]
