@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from dpopt import Majority, NotPrivateError, verify
+from dpopt.majority.program import corner_rows
 from dpopt.table import Table
 from tests.oracles import exponential, poisson_binomial
 
@@ -130,3 +131,8 @@ def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
             pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
             found[tuple((name, int(n)) for name, n in pairs if n)] = None
     return list(found)
+
+
+def listed_rows(setting: Majority) -> np.ndarray:
+    """The rows of the reduced set, written out; right hand sides are 1."""
+    return corner_rows(setting, reduced_multisets(setting)).matrix.toarray()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt import Majority, majority, solve, verify
+from dpopt import Majority, verify
 from dpopt.majority import CornerOracle
 from dpopt.majority.program import corner_rows
 from dpopt.majority.voters import full_gamma, signed
@@ -85,16 +85,3 @@ def test_the_bound_of_the_lemma() -> None:
                     split += chance * (t[o + x] + t[o - y] - t[o])
                 hit = (1 - (1 - shift) ** d) * (1 - (1 - shift) ** e)
                 assert abs(total - split) <= 2 * (t.max() - t.min()) * hit + 1e-14
-
-
-@pytest.mark.parametrize(
-    ("k", "shift", "value"),
-    [(51, 1e-5, 0.436354828005), (101, 1e-5, 0.437243585838)],
-)
-def test_optima_are_those_of_the_walk(k: int, shift: float, value: float) -> None:
-    """Values of the surrogate as the walk over all multisets in every round gave them."""
-    setting = Majority(k, 0.1, 3, shift, 10 * shift)
-    weights = majority.surrogate_weights(k).values
-    assert solve(majority.gamma_problem(setting, weights)).objective == pytest.approx(
-        value, abs=1e-9
-    )

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, Table
+from tests.oracles import compositions, counts_of_votes
 
 BITS = 160
 ONE = 1 << BITS
@@ -34,18 +35,8 @@ def corner_pairs(classes: int, epsilon: float) -> list[tuple[Pmf, Pmf]]:
 
 def told(known: Callable[[Pmf], Sequence[int]], pmfs: Sequence[Pmf]) -> list[int]:
     """The weights of the outputs where voter i votes by distributions[i]: a sum over all counts."""
-    classes = len(pmfs[0])
-    counts: dict[tuple[int, ...], int] = {(0,) * classes: 1}
-    for pmf in pmfs:
-        more: dict[tuple[int, ...], int] = {}
-        for before, mass in counts.items():
-            for y, p in enumerate(pmf):
-                if p:
-                    after = (*before[:y], before[y] + 1, *before[y + 1 :])
-                    more[after] = more.get(after, 0) + mass * p
-        counts = more
-    sums = [0] * classes
-    for histogram, mass in counts.items():
+    sums = [0] * len(pmfs[0])
+    for histogram, mass in counts_of_votes(pmfs).items():
         for y, weight in enumerate(known(histogram)):
             sums[y] += mass * weight
     return sums
@@ -55,8 +46,8 @@ def weights_of(table: Table) -> Callable[[Pmf], list[int]]:
     """The weights of all classes by histogram."""
     inputs = table.inputs
     assert isinstance(inputs, SortedHistograms)
-    every = product(range(inputs.records + 1), repeat=inputs.categories)
-    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
+    every = compositions(inputs.records, inputs.categories)
+    known = {h: table.row(np.array(h)) for h in every}
     return lambda histogram: known[histogram]
 
 

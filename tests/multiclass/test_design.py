@@ -72,36 +72,6 @@ def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
     assert found.value < dpopt.design(dpopt.Multiclass(voters, classes, 0.4, 1.0)).value
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("voters", "classes"), [(11, 3), (7, 4), (6, 5)])
-def test_private_pairs_inside_never_break_it(voters: int, classes: int) -> None:
-    """Voters with random epsilon-private pairs of distributions, not at corners, in floats."""
-    epsilon, allowance = 0.4, 2.0
-    found = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance))
-    rng, counts = np.random.default_rng(20261123), histograms(voters, classes)
-    variables = found.setting.domain.variables_of(counts)
-    weight = dict(zip(map(tuple, counts.tolist()), found.kernel[variables], strict=True))
-    share = 1.0 / (1.0 + math.exp(-epsilon))
-    worst = -math.inf
-    for _ in range(20):
-        # A pair is (b u + c w, c u + b w), u and w any distributions.
-        pull = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 2.0])), size=(voters, 2))
-        sides = share * pull + (1 - share) * pull[:, ::-1]
-        outputs = []
-        for side in (0, 1):
-            pmf: dict[tuple[int, ...], float] = {(0,) * classes: 1.0}
-            for p in sides[:, side]:
-                more: dict[tuple[int, ...], float] = {}
-                for before, mass in pmf.items():
-                    for y in range(classes):
-                        after = (*before[:y], before[y] + 1, *before[y + 1 :])
-                        more[after] = more.get(after, 0.0) + mass * p[y]
-                pmf = more
-            outputs.append(sum(mass * weight[counts] for counts, mass in pmf.items()))
-        worst = max(worst, float(np.max(outputs[0] - math.exp(allowance * epsilon) * outputs[1])))
-    assert worst <= 1e-14
-
-
 # Two classes: DaRRM with the noise function gamma(l) = 2 k - 1.
 
 
