@@ -241,25 +241,6 @@ def test_samples_are_averaged() -> None:
     assert found.standard_error == pytest.approx(errors.std(ddof=1) / sqrt(50))
 
 
-def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
-    base = CommonPrior(BetaPrior(2.0, 3.0))
-    gamma = gamma_of(7, 3)
-    truth = expected_error(gamma, base).value
-    weights = expected_error_weights(7, base).values
-    rng = np.random.default_rng(4)
-    repeats, inside, drawn, claimed = 300, 0, [], []
-    for _ in range(repeats):
-        prior = SamplePrior(base.sample((400, 7), rng))
-        found = expected_error(gamma, prior)
-        inside += abs(found.value - truth) <= 1.96 * found.standard_error
-        sampled = expected_error_weights(7, prior)
-        drawn.append(sampled.values - weights)
-        claimed.append(sampled.error)
-    # Binomial(300, 0.95): six standard deviations are 23.
-    assert 285 - 23 <= inside <= 299
-    assert np.mean(claimed) == pytest.approx(np.array(drawn).std(axis=0).max(), rel=0.2)
-
-
 @pytest.mark.parametrize(
     "prior",
     [UniformPrior(), UniformPrior(((0.5, 1.0),)), UniformPrior(((0.1, 0.6),)), BetaPrior(2.0, 3.0)],

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 import dpopt
-from dpopt import Multiclass, NotPrivateError, ParameterError, majority, verify
+from dpopt import Multiclass, NotPrivateError, ParameterError, verify
 from dpopt.multiclass.corners import Pricing, configurations, histograms
 from dpopt.multiclass.setting import sampled_plurality
 from dpopt.privacy.exponential import exp_lower
@@ -108,37 +108,6 @@ def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
         worst = max(worst, max(scaled) / sum(one))
     assert found.certificate is not None
     assert -found.certificate.slack - Fraction(1, 1 << 115) <= worst <= -found.certificate.slack
-
-
-def test_a_gamma_as_a_kernel_is_priced_alike() -> None:
-    """f of the plurality is half of f - (e^(m epsilon) - 1) of DaRRM."""
-    setting = dpopt.Majority(9, 0.2, 2.0)
-    oracle, pricing = majority.CornerOracle(setting), Pricing(9, 2, 0.2, 2.0)
-    rng = np.random.default_rng(3)
-    for _ in range(10):
-        gamma = rng.random(5)
-        # Histograms are listed from (9, 0) on, gamma's upper half from l = 5 on.
-        kernel = np.stack([(1 + gamma[::-1]) / 2, (1 - gamma[::-1]) / 2], axis=1).ravel()
-        budget = math.expm1(0.4)
-        expected = oracle.price(gamma)[0] * budget / 2
-        assert pricing.price(kernel)[0] == pytest.approx(expected, abs=1e-13)
-
-
-def test_even_numbers_of_voters() -> None:
-    """Two voters, two classes: a tie is a coin, and the program has one number, a vertex."""
-    epsilon, allowance = 0.5, 1.0
-    found = dpopt.design(dpopt.Multiclass(2, 2, epsilon, allowance))
-    r, b = math.exp(epsilon), 1 / (1 + math.exp(-epsilon))
-    c = 1 - b
-    # Pr[0] = k b^2 + b c + (1 - k) c^2 against k c^2 + b c + (1 - k) b^2, two voters on 0 -> 1; or
-    # one of them, the other at 0: k b + c / 2 against k c + b / 2; or at 1: b / 2 + c (1 - k).
-    rows = [
-        ((b * b - c * c) * (1 + r), r * (b * c + b * b) - b * c - c * c),
-        (b - r * c, (r * b - c) / 2),
-        (-c + r * b, r * (c / 2 + b) - b / 2 - c),
-    ]
-    k = min(limit / slope for slope, limit in rows if slope > 1e-12)
-    assert found.value == pytest.approx((1 - min(1.0, k)) * 2 / 3, abs=1e-9)
 
 
 # The walk
@@ -269,24 +238,6 @@ def test_many_classes_by_the_bound() -> None:
 def test_prices_are_of_voters_without_a_delta() -> None:
     with pytest.raises(ParameterError, match=r"^voter_delta is 0\.01; it must be 0"):
         assert Multiclass(3, 3, 0.1, 1.0, voter_delta=0.01, rule="ladder").pricing
-
-
-def test_votes_are_checked_and_not_shown() -> None:
-    found = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2))
-    for votes in ([7, 0, 1, 2, 0], [0.5, 0, 1, 2, 0], [0, 1, 2], [[0, 1, 2], [0]], "01201"):
-        with pytest.raises(ParameterError) as caught:
-            found.release(votes)
-        assert "7" not in str(caught.value)
-        assert "0.5" not in str(caught.value)
-    table = np.array([[0, 1, 2, 2, 2], [1, 1, 1, 0, 0]])
-    drawn = np.asarray(found.release(table))
-    assert drawn.shape == (2,)
-    assert set(drawn.tolist()) <= {0, 1, 2}
-    rng = np.random.default_rng(0)
-    many = found.simulate(np.repeat(table[:1], 3000, axis=0), rng)
-    weights = np.array(found.setting.output_weights(found.table, table[0]), dtype=float)
-    share = np.bincount(many, minlength=3) / 3000
-    assert share == pytest.approx(weights / weights.sum(), abs=0.04)
 
 
 def test_integers_of_another_setting_are_judged_anew() -> None:

@@ -19,7 +19,6 @@ from dpopt.data.tally import Tally
 from dpopt.plurality import Counts
 from dpopt.privacy import exp_lower, exp_upper
 from dpopt.shape import Design
-from tests.ballots.pmfs import exponential, permute_and_flip
 from tests.cli.running import Capture, run
 from tests.oracles import compositions, neighbours, stick
 
@@ -264,19 +263,6 @@ def test_rules_need_no_list_of_histograms(
     counts = np.zeros(classes, dtype=np.int64)
     counts[[3, 7]] = records - 8, 8
     assert 0 <= found.release(Counts(counts)) < classes
-
-
-@pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
-def test_draws_by_steps_follow_the_distribution(rule: str) -> None:
-    setting = Plurality(120, 12, 2.0, rule=rule)  # pyright: ignore[reportArgumentType]
-    found = dpopt.design(setting)
-    counts = [15, 14, 13, 13, 12, 12, 11, 10, 8, 6, 4, 2]
-    exact = permute_and_flip if rule == "permute-and-flip" else exponential
-    pmf = np.array(exact(counts, found.table), dtype=float)
-    many = Counts(np.tile(counts, (4000, 1)))
-    draws = found.simulate(many, np.random.default_rng(7))
-    seen = np.bincount(draws, minlength=12) / 4000
-    assert np.all(np.abs(seen - pmf) <= 5 * np.sqrt(pmf * (1 - pmf) / 4000) + 1e-3)
 
 
 def test_a_million_records() -> None:
