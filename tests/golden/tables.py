@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import click
 
 from experiments.catalogue import all_experiments
 from experiments.kept import kept_entry
-from experiments.registry import Experiment, Outcome
+from experiments.registry import Outcome
 from tests.golden.compare import differences, is_float, read, write
 
 TABLES = Path(__file__).with_name("tables.json")
@@ -68,20 +67,6 @@ def texts(cells: list[str]) -> Any:
     return [several if len(several) <= MOST_TEXTS else len(several), order]
 
 
-def changes(kept: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what moved."""
-    yield from differences(dict(kept), dict(found), TOLERANCE)
-
-
-def outcome_of(experiment: Experiment) -> Outcome:
-    """Return what an item finds at its defaults."""
-    return experiment.run(experiment.quick)
-
-
-def of_item(kept: Mapping[str, Any], item: str) -> dict[str, Any]:
-    return {name: value for name, value in kept.items() if name.startswith(f"{item} | ")}
-
-
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("results"))
 @click.option("--write", "record", is_flag=True, help="Keep the numbers of this folder.")
@@ -95,7 +80,7 @@ def main(folder: Path, record: bool) -> None:
                 raise click.ClickException(f"{folder} holds no run of {name} at its defaults.")
             found |= digest(entry.outcome, name)
     found = json.loads(json.dumps(found))
-    told = list(changes(read(TABLES) if TABLES.exists() else {}, found))
+    told = list(differences(read(TABLES) if TABLES.exists() else {}, found, TOLERANCE))
     click.echo("\n".join([*told, f"{len(found)} entries, {len(told)} moved"]))
     if record:
         write(TABLES, found)
