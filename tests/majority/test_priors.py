@@ -93,8 +93,12 @@ def test_weights_of_a_beta_prior_by_inversion(k: int, a: float, b: float) -> Non
 )
 def test_weights_are_the_mean_over_draws(k: int, prior: Prior) -> None:
     rng = np.random.default_rng(k)
-    beta, size = isinstance(prior, BetaPrior), (200_000, k)
-    p = rng.beta(prior.a, prior.b, size) if beta else prior.sample(size, rng)
+    size = 200_000, k
+    p = (
+        rng.beta(prior.a, prior.b, size)
+        if isinstance(prior, BetaPrior)
+        else prior.sample(size, rng)
+    )
     sampled = prior.sample((1000, k), rng)
     assert sampled.shape == (1000, k)
     assert sampled.min() >= 0.0

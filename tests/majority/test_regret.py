@@ -114,33 +114,25 @@ def test_weights_are_those_in_rationals(k: int, name: str) -> None:
     assert weights.error < 1e-15
 
 
-# Columns: expected error under independent p_i, one p, one p of at least 0.8.
+# Equation 3: Binomial(11, 3/4).
+SURROGATE = folded([F(comb(11, n) * 3**n, 4**11) for n in range(12)])
+# Coefficients, the setting, and expected errors under independent p_i, one p, one p above 0.8.
 NINE = {
-    "one p, the default": (0.0379, 0.0256, 0.0085),
-    "independent p_i": (0.0155, 0.1633, 0.3020),
-    "the paper's objective": (0.0377, 0.0264, 0.0105),
+    "one p, the default": (EXACT[COMMON], {}, (0.0379, 0.0256, 0.0085)),
+    "independent p_i": (EXACT[INDEPENDENT], {"prior": INDEPENDENT}, (0.0155, 0.1633, 0.3020)),
+    "the paper's objective": (SURROGATE, {"objective": "surrogate"}, (0.0377, 0.0264, 0.0105)),
 }
 
 
-def test_what_each_belief_costs_under_the_others() -> None:
+@pytest.mark.parametrize("name", NINE)
+def test_what_each_belief_costs_under_the_others(name: str) -> None:
     """K = 11, epsilon = 0.1, m = 3: independent p_i cost most where voters agree."""
-    rows = paper_rows(11, 0.1, 3)
-    # Equation 3: Binomial(11, 3/4).
-    surrogate = folded([F(comb(11, n) * 3**n, 4**11) for n in range(12)])
-    listed = {
-        "one p, the default": best_of(rows, EXACT[COMMON]),
-        "independent p_i": best_of(rows, EXACT[INDEPENDENT]),
-        "the paper's objective": best_of(rows, surrogate),
-    }
-    ours = {
-        "one p, the default": dpopt.design(dpopt.Majority(11, 0.1, 3)),
-        "independent p_i": dpopt.design(dpopt.Majority(11, 0.1, 3, prior=INDEPENDENT)),
-        "the paper's objective": dpopt.design(dpopt.Majority(11, 0.1, 3, objective="surrogate")),
-    }
-    for name, known in NINE.items():
-        errors = [EXACT[pmf] @ (1 - listed[name]) for pmf in HEDGED]
-        assert np.round(errors, 4) == pytest.approx(known, abs=1e-9)
-        np.testing.assert_allclose(ours[name].gamma[6:], listed[name], atol=1e-7)
+    coefficients, asked, known = NINE[name]
+    listed = best_of(paper_rows(11, 0.1, 3), coefficients)
+    errors = [EXACT[pmf] @ (1 - listed) for pmf in HEDGED]
+    assert np.round(errors, 4) == pytest.approx(known, abs=1e-9)
+    ours = dpopt.design(dpopt.Majority(11, 0.1, 3, **asked))
+    np.testing.assert_allclose(ours.gamma[6:], listed, atol=1e-7)
 
 
 def test_the_errors_of_these_gammas_over_drawn_p() -> None:

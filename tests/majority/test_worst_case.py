@@ -19,7 +19,7 @@ from dpopt.majority import (
 )
 from dpopt.prob import poisson_binomial_pmf
 from experiments.majority import baselines
-from tests.majority.brute import listed_rows
+from tests.majority.brute import fold, listed_rows
 
 
 def largest_error(upper: np.ndarray, p: np.ndarray) -> float:
@@ -89,12 +89,11 @@ def test_points_and_samples_are_themselves() -> None:
         assert WorstCase(3, prior).value(upper) == pytest.approx(largest_error(upper, p))
 
 
+SETTINGS = [Majority(3, 0.5, 1.0), Majority(5, 0.3, 1.4, 0.01, 0.02), Majority(5, 0.9, 1.0)]
+
+
 @pytest.mark.parametrize("prior", [*BOXES, CommonPrior(UniformPrior())], ids=str)
-@pytest.mark.parametrize(
-    "setting",
-    [Majority(3, 0.5, 1.0), Majority(5, 0.3, 1.4, 0.01, 0.02)],
-    ids=["pure", "Delta"],
-)
+@pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)
 def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
     """Every row holds at (gamma, its worst case), and the worst is cut off below it."""
     k = setting.voters
@@ -113,35 +112,24 @@ def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
 
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("prior", BOXES, ids=str)
-@pytest.mark.parametrize(
-    "setting",
-    [
-        Majority(3, 0.5, 1.0),
-        Majority(5, 0.3, 1.4, 0.01, 0.02),
-        Majority(5, 0.9, 1.0),
-    ],
-    ids=["3", "5 Delta", "5"],
-)
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_optimum_is_that_of_all_rows_written_out(
     setting: Majority, prior: UniformPrior
 ) -> None:
     k, middle = setting.voters, setting.middle
     dense = listed_rows(setting)
-    privacy = np.column_stack([dense, np.zeros(len(dense))])
-    vertices = boxes(k, UniformPrior(((prior.reach),)), 2)
-    pmfs = poisson_binomial_pmf(vertices)
-    margins = 0.5 * (pmfs[:, middle:] - pmfs[:, :middle][:, ::-1])
-    flat = -np.ones((len(margins), 1))
-    both = [np.hstack([sign * -margins, flat]) for sign in (1, -1)]
-    matrix = np.vstack([privacy, *both])
-    right = np.concatenate([np.ones(len(dense)), *(-s * margins.sum(axis=1) for s in (1, -1))])
+    vertices = boxes(k, UniformPrior((prior.reach,)), 2)
+    margins = 0.5 * fold(poisson_binomial_pmf(vertices))
+    signed = np.vstack([margins, -margins])
+    flat = [np.zeros((len(dense), 1)), -np.ones((len(signed), 1))]
+    matrix = np.hstack([np.vstack([dense, -signed]), np.vstack(flat)])
+    right = np.append(np.ones(len(dense)), -signed.sum(axis=1))
     cost = np.append(np.zeros(middle), 1.0)
     listed = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
-    problem = replace(setting, objective="worst-case", prior=prior).problem()
-    assert solve(problem).objective == pytest.approx(-listed.fun, abs=1e-9)
-    design = dpopt.design(replace(setting, objective="worst-case", prior=prior))
+    setting = replace(setting, objective="worst-case", prior=prior)
+    assert solve(setting.problem()).objective == pytest.approx(-listed.fun, abs=1e-9)
+    design = dpopt.design(setting)
     assert design.value == pytest.approx(-listed.fun, abs=3e-9)
-    assert design.value is not None
     assert design.bound is not None
     assert design.bound >= -listed.fun - 1e-9
     assert design.gap == pytest.approx(design.bound - design.value, abs=1e-15)
@@ -151,26 +139,14 @@ def test_the_optimum_is_that_of_all_rows_written_out(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "setting",
-    [
-        Majority(3, 0.5, 1.0),
-        Majority(11, 0.1, 3),
-        Majority(11, 0.1, 3, 1e-5, 3e-5),
-    ],
-    ids=["3", "11", "11 Delta"],
+    "setting", [SETTINGS[0], Majority(11, 0.1, 3), Majority(11, 0.1, 3, 1e-5, 3e-5)], ids=str
 )
 def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority) -> None:
-    dense = listed_rows(setting)
-    middle = setting.middle
+    dense, middle = listed_rows(setting), setting.middle
     # Maximise t with t <= gamma(l) and gamma private.
-    matrix = np.vstack(
-        [
-            np.column_stack([dense, np.zeros(len(dense))]),
-            np.column_stack([-np.eye(middle), np.ones(middle)]),
-        ]
-    )
-    right = np.concatenate([np.ones(len(dense)), np.zeros(middle)])
-    best = linprog(np.append(np.zeros(middle), -1.0), A_ub=matrix, b_ub=right, bounds=(0, 1))
+    flat = np.append(np.zeros(len(dense)), np.ones(middle))
+    matrix = np.column_stack([np.vstack([dense, -np.eye(middle)]), flat])
+    best = linprog([0.0] * middle + [-1.0], A_ub=matrix, b_ub=1.0 - flat, bounds=(0, 1))
     design = dpopt.design(replace(setting, objective="worst-case", prior=UniformPrior()))
     assert design.value == pytest.approx(-(1 + best.fun) / 2, abs=3e-9)
     assert 1 - 2 * -(design.value or 0.0) == pytest.approx(design.gamma.min(), abs=1e-12)
@@ -184,11 +160,9 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority)
 @pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
 def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
     setting = Majority(11, 0.1, 3)
-    worst = dpopt.design(replace(setting, objective="worst-case", prior=prior))
-    expected = dpopt.design(replace(setting, prior=prior))
-    program = replace(setting, objective="worst-case", prior=prior).problem()
-    first = solve(program)["gamma"]
-    assert worst.value is not None
+    of_worst = replace(setting, objective="worst-case", prior=prior)
+    worst, expected = dpopt.design(of_worst), dpopt.design(replace(setting, prior=prior))
+    first = solve(of_worst.problem())["gamma"]
     assert expected.expected_error <= worst.expected_error + 1e-12
     weights = majority.expected_error_weights(11, prior).values
     assert worst.expected_error <= weights @ (1 - first) + 1e-8
@@ -213,9 +187,8 @@ def test_no_prior_allows_all_p() -> None:
 @pytest.mark.slow
 def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     """The second program was reported infeasible, although the first one's optimum is in it."""
-    design = dpopt.design(
-        dpopt.Majority(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")
-    )
+    prior = "common-uniform:0,1"
+    design = dpopt.design(Majority(101, 0.1, 10, objective="worst-case", prior=prior))
     assert design.private
     assert design.bound is not None
     assert design.value is not None
