@@ -118,12 +118,15 @@ def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
     assert apart.total(100)[1] == Guarantee(0.0892, 1e-4)
 
 
-@pytest.mark.parametrize("setting", [Majority, Multiclass])
-def test_every_composition_against_its_formula(setting: Any) -> None:
-    make: Any = setting
-    sizes: Any = (5, 3) if setting is Multiclass else (5,)
-    rule: dict[str, Any] = {"rule": "ladder"} if setting is Multiclass else {}
-    made = make(*sizes, 0.2, 2.5, 1e-6, 3e-6, **rule)
+@pytest.mark.parametrize(
+    "made",
+    [
+        Majority(5, 0.2, 2.5, 1e-6, 3e-6),
+        Multiclass(5, 3, 0.2, 2.5, 1e-6, 3e-6, rule="ladder"),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_every_composition_against_its_formula(made: Any) -> None:
     voter = Guarantee(0.2, 1e-6)
     assert Spending(made, trained_once=False, slack=1e-5).compositions(40) == {
         "simple": simple_composition(made.guarantee, 40),

@@ -1,6 +1,6 @@
 """Definitions of the DaRRM paper written out, in exact rationals where asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -94,6 +94,16 @@ def weights(table: Table) -> tuple[int, ...]:
     return tuple(mass - ONE for mass in table.weights[::2])
 
 
+def chances(weights: Sequence[int]) -> list[int]:
+    """The weights of output 1 by the number of ones, over 2^63."""
+    return [ONE - w for w in reversed(weights)] + [ONE + w for w in weights]
+
+
+def voters(setting: Majority) -> verify.Voters:
+    """The voters of `dpopt.verify`."""
+    return verify.Voters(setting.to_dict(), None)
+
+
 def verdict(setting: Majority, weights: tuple[int, ...]) -> bool:
     """Whether a gamma is proved private."""
     try:
@@ -121,7 +131,7 @@ def fold(pmfs: np.ndarray) -> np.ndarray:
 
 def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
-    k, axes = setting.voters, verify.Voters(setting.to_dict(), None).axes
+    k, axes = setting.voters, voters(setting).axes
     found: dict[tuple[tuple[str, int], ...], None] = {}
     for *inner, ones in np.ndindex(*(k + 1 for _ in axes), k + 1):
         rest = k - sum(inner) - ones
