@@ -1,6 +1,6 @@
 """Definitions of the DaRRM paper written out, in exact rationals where asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -25,20 +25,13 @@ def corners(r: Fraction, shift: Fraction) -> list[tuple[Fraction, Fraction]]:
     return found
 
 
-def all_pairs(
-    voters: int, r: Fraction, shift: Fraction
-) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
-    """Every choice of a corner for every voter, once for voters that swap: the vectors p and p'."""
-    for chosen in combinations_with_replacement(corners(r, shift), voters):
-        yield tuple(pair[0] for pair in chosen), tuple(pair[1] for pair in chosen)
-
-
 @lru_cache(maxsize=32)
-def pmfs(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """The distributions of L on both sides, of all pairs."""
-    known = cache(poisson_binomial)
+def pmfs(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], ...]]:
+    """The distributions of L on both sides, for every choice of a corner for every voter."""
+    pmf = cache(poisson_binomial)
     return [
-        (known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(voters, r, shift)
+        tuple(pmf(tuple(sorted(side))) for side in zip(*chosen, strict=True))
+        for chosen in combinations_with_replacement(corners(r, shift), voters)
     ]
 
 

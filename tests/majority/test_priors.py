@@ -113,23 +113,6 @@ def test_weights_are_the_mean_over_draws(k: int, prior: Prior) -> None:
         assert np.all(np.abs(drawn.mean(axis=0) - weights.values) < 5 * (spread + own))
 
 
-@pytest.mark.parametrize("k", [11, 35])
-def test_beta_of_one_and_one_is_uniform(k: int) -> None:
-    uniform, beta = UniformPrior(), BetaPrior(1, 1)
-    for weights in (expected_error_weights, surrogate_weights):
-        ours, known = weights(k, beta).values, weights(k, uniform).values
-        np.testing.assert_allclose(ours, known, atol=1e-13)
-    for signed in (False, True):
-        np.testing.assert_allclose(
-            beta.binomial(k, signed=signed), uniform.binomial(k, signed=signed), atol=1e-13
-        )
-    assert beta.mean == uniform.mean
-    for prior in (beta, uniform):
-        assert expected_error_weights(1, prior).values == pytest.approx([0.25], abs=1e-15)
-    t = np.linspace(0.1, 300, 57)
-    np.testing.assert_allclose(beta.tilted(t), uniform.tilted(t), atol=1e-12)
-
-
 @pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.7), (1.0, 5.0), (40.0, 2.0)])
 def test_moments_and_transform_of_a_beta_prior(a: float, b: float) -> None:
     prior = BetaPrior(a, b)
