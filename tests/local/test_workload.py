@@ -359,6 +359,8 @@ def test_the_checker_accepts_value_and_bound(
     x, proof = saved(tmp_path, setting)
     assert verify.main([str(x), str(proof)]) == 0
     assert "optimal: no other is below" in capfd.readouterr().out
+    assert verify.main([str(x)]) == 0
+    assert dpopt.load(x).value == pytest.approx(dpopt.design(setting).value, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpopt
-from dpopt import Guarantee, Majority, ParameterError, majority, solve, verify
+from dpopt import Guarantee, Majority, ParameterError, SolverError, majority, solve, verify
 from dpopt.majority import UniformPrior
 from experiments.majority import baselines
 
@@ -92,6 +92,12 @@ def test_repair_of_a_target_below_the_units_of_gamma_is_a_fair_coin(
     assert repaired.private
     # One unit of 2^-62 is more than such a target allows; a smaller allowance, all the more.
     assert max(repaired.gamma) <= 4 * allowance
+
+
+def test_a_time_limit_raises() -> None:
+    with pytest.raises(SolverError) as caught:
+        dpopt.design(dpopt.Majority(11, 0.1, 3), time_limit=0.0)
+    assert caught.value.status == "time_limit"
 
 
 def test_derived_numbers() -> None:

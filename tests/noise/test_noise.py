@@ -338,7 +338,9 @@ def test_forged_files(tmp_path: Path, setting: Noise) -> None:
 def test_tails_of_draws() -> None:
     """Periods beyond the table, drawn in parts: mean, and Pr[|Z| >= m] far out."""
     design = dpopt.design(Noise(2, 0.02))
-    draws = np.abs(design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6)))
+    signed = design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6))
+    assert np.sign(signed).mean() == pytest.approx(0, abs=0.02)
+    draws = np.abs(signed)
     assert draws.mean() == pytest.approx(design.mean_absolute, rel=0.02)
     far = 400
     x = np.arange(far, 20_000)
