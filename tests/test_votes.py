@@ -47,9 +47,6 @@ def no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("secrets.token_bytes", refuse)
 
 
-# --- Labels
-
-
 def test_plain_labels_follow_the_ladder_in_the_order_of_the_classes() -> None:
     """Counts (4, 6, 5), from votes and as counts, at r = 2."""
     setting = Plurality(15, 3, math.log(2), rule="ladder")
@@ -100,9 +97,6 @@ def test_frames(library: str) -> None:
     table = frames.DataFrame({str(voter): [1, 0, 0, 1] for voter in range(5)})
     certain = majority.assess(Majority(5, 1.0, 5), np.ones(6))
     assert vote(certain, table, trained_once=True).labels.tolist() == [1, 0, 0, 1]
-
-
-# --- What labels spend
 
 
 def test_voters_trained_once_spend_the_same_for_any_number_of_queries() -> None:
@@ -194,9 +188,6 @@ def test_deltas_that_reach_one_are_left_out_or_refused() -> None:
         spending.total(100_000)
 
 
-# --- Budgets
-
-
 @pytest.mark.slow
 @given(epsilon=st.floats(1e-4, 2.0), folds=st.integers(1, 5000))
 def test_a_budget_met_exactly_is_affordable_and_one_ulp_less_is_not(
@@ -239,9 +230,6 @@ def test_a_batch_beyond_the_budget_is_refused_before_a_draw(queries: int, answer
     given = {"trained_once": False, "answered": answered, "budget": Guarantee(1.0)}
     with pytest.raises(ParameterError, match=said):
         vote(dpopt.design(dpopt.Majority(3, 0.125, 2)), np.ones((queries, 3)), **given)
-
-
-# --- Refusals
 
 
 @pytest.mark.usefixtures("no_draw")

@@ -1,5 +1,6 @@
 """The default belief and the least regret, by weights in rationals and programs written out."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction as F
 from itertools import combinations_with_replacement
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flint import fmpq, fmpq_poly
 from scipy.optimize import linprog
 
 import dpopt
@@ -29,29 +31,26 @@ def folded(pmf: list[F]) -> np.ndarray:
 
 def common_weights(k: int, low: F) -> np.ndarray:
     """Of one p uniform on [low, 1]: integrals of polynomials, in rationals."""
+    p, half = fmpq_poly([0, 1]), F(1, 2)
 
-    def integral(ones: int, a: F, b: F) -> F:
-        """Of C(k, ones) p^ones (1 - p)^(k - ones) from a to b."""
-        total = F(0)
-        for j in range(k - ones + 1):
-            power = ones + j + 1
-            total += F((-1) ** j * comb(k - ones, j), power) * (b**power - a**power)
-        return comb(k, ones) * total
+    def at(polynomial: fmpq_poly, x: F) -> F:
+        value = polynomial(fmpq(x.numerator, x.denominator))
+        return F(int(value.p), int(value.q))
 
-    half, one = F(1, 2), F(1)
-    pmf = [
-        integral(ones, max(low, half), one) - integral(ones, min(low, half), half)
-        for ones in range(k + 1)
-    ]
+    pmf = []
+    for ones in range(k + 1):
+        primitive = (comb(k, ones) * p**ones * (1 - p) ** (k - ones)).integral()
+        below = at(primitive, half) - at(primitive, min(low, half))
+        pmf.append(at(primitive, F(1)) - at(primitive, max(low, half)) - below)
     return folded(pmf) / float(1 - low)
 
 
 def times(one: dict[tuple[int, int], int], other: dict[tuple[int, int], int]) -> dict:
-    found: dict[tuple[int, int], int] = {}
+    product: Counter[tuple[int, int]] = Counter()
     for (a, b), x in one.items():
         for (c, d), y in other.items():
-            found[a + c, b + d] = found.get((a + c, b + d), 0) + x * y
-    return found
+            product[a + c, b + d] += x * y
+    return product
 
 
 def independent_weights(k: int) -> np.ndarray:
@@ -144,9 +143,6 @@ def test_the_errors_of_these_gammas_over_drawn_p() -> None:
         chance = 0.5 + 0.5 * np.where(np.arange(12) > 5.5, gamma, -gamma)
         errors = np.abs(poisson_binomial_pmf(p) @ (chance - (np.arange(12) > 5.5)))
         assert known <= errors.mean() + 5 * errors.std() / 100 <= 1.1 * known
-
-
-# Least regret
 
 
 def listed_regret(

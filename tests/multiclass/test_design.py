@@ -69,9 +69,6 @@ def test_every_set_of_outputs_for_delta(voters: int, classes: int) -> None:
     assert found.value < dpopt.design(dpopt.Multiclass(voters, classes, 0.4, 1.0)).value
 
 
-# Two classes: DaRRM with the noise function gamma(l) = 2 k - 1.
-
-
 @pytest.mark.parametrize(
     ("voters", "epsilon", "allowance"),
     [(5, 0.1, 1.0), (11, 0.1, 3.0), (15, 0.3, 4.0), (9, 1.0, 2.0)],
@@ -105,9 +102,6 @@ def test_a_kernel_that_answers_the_minority_can_be_better() -> None:
         worst = max(worst, max(scaled) / sum(one))
     assert found.certificate is not None
     assert -found.certificate.slack - Fraction(1, 1 << 115) <= worst <= -found.certificate.slack
-
-
-# The walk
 
 
 @pytest.mark.slow
@@ -180,9 +174,6 @@ def test_edges_between_other_classes_are_needed() -> None:
     )
     assert found.fun == pytest.approx(0.0441, abs=5e-5)
     assert pricing.price(found.x)[0] == pytest.approx(9.3e-3, abs=5e-5)
-
-
-# Rules, priors, data
 
 
 @pytest.mark.parametrize(("sizes", "expected"), [((11, 0.1, 3.0), 0.1165), ((7, 0.1, 3.0), 0.0610)])

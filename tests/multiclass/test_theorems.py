@@ -129,9 +129,6 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
     return p, mixed([(1 - share, p), (share, q)])
 
 
-# The reduction
-
-
 def expected(pmfs: list[Pmf], values: dict[tuple[int, ...], int]) -> Fraction:
     """E a(counts of the votes), voter by voter."""
     return sum((mass * values[counts] for counts, mass in counts_of_votes(pmfs).items()), ZERO)

@@ -51,9 +51,6 @@ def least_cost(
     return float(linprog(cost.ravel(), upper, limits, sums, np.ones(len(inputs))).fun)
 
 
-# The optimum
-
-
 # K, C, epsilon; the best mean and worst regret; and how near, those of the specification by digits.
 REFERENCES = [
     (10, 3, 0.5, 0.928370772520, 1.087079051364, 1e-9),
@@ -137,9 +134,6 @@ def test_the_ladder_is_the_bayes_optimum(records: int, classes: int, epsilon: fl
     assert np.allclose(rule.table.probabilities, best.table.probabilities, rtol=0, atol=1e-9)
 
 
-# The rules
-
-
 RULES = [
     # K, C, epsilon, rule; mean and worst regret of the specification.
     (30, 3, 0.5, "ladder", 0.5108, 1.1996),
@@ -184,9 +178,6 @@ def test_the_ladder_of_two_classes_is_geometric() -> None:
             assert weights[0] / sum(weights) == pytest.approx(expected, abs=1e-12)
 
 
-# Privacy
-
-
 JUDGED = [
     *((records, classes, epsilon, "optimal") for records, classes, epsilon in SMALL),
     *((5, 3, 0.7, "optimal"), (6, 3, 1.0, "ladder")),
@@ -227,9 +218,6 @@ def test_every_pair_of_ordered_neighbours(
             assert back.upper == pytest.approx(smaller, abs=1e-12)
 
 
-# By theorem
-
-
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize(("records", "classes", "epsilon"), [(300, 10, 0.5), (60, 1000, 1.0)])
 def test_rules_need_no_list_of_histograms(
@@ -262,9 +250,6 @@ def test_a_million_records() -> None:
     assert found.release(Counts([400_000, 300_000, 300_000])) == 0
     with pytest.raises(ParameterError, match="too long"):
         found.setting.output_weights(found.table, Counts([400_000, 300_000, 300_000]))
-
-
-# Use
 
 
 def test_votes_are_no_counts() -> None:
