@@ -262,14 +262,15 @@ def test_corners_of_three_classes(
 # --- designs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("releases", "total", "error"),
     [
         (20, 3.5246, 0.0333),
         (20, 5.3868, 0.0),
-        pytest.param(20, 3.0, 0.0480, marks=pytest.mark.slow),
-        pytest.param(20, 2.0, 0.0970, marks=pytest.mark.slow),
-        pytest.param(100, 9.7483, 0.0327, marks=pytest.mark.slow),
+        (20, 3.0, 0.0480),
+        (20, 2.0, 0.0970),
+        (100, 9.7483, 0.0327),
     ],
 )
 def test_labels_of_eleven_voters(releases: int, total: float, error: float) -> None:

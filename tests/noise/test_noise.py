@@ -395,20 +395,16 @@ def test_delta_of_several_releases() -> None:
         assert exact * (1 - 1e-12) <= upper <= exact * (1 + 1e-4)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "releases", "by_gaussian", "by_laplace", "by_search"),
     [
         (8.0, 16, 6.826, 7.834, 6.096),
-        *(
-            pytest.param(*numbers, marks=pytest.mark.nightly)
-            for numbers in (
-                (1.0, 8, 142.8, 127.8, 117.2),
-                (4.0, 12, 17.10, 17.83, 14.93),
-                (4.0, 16, 22.79, 31.67, 21.05),
-                (8.0, 64, 27.29, 49.9, 27.0),
-            )
-        ),
+        (1.0, 8, 142.8, 127.8, 117.2),
+        (4.0, 12, 17.10, 17.83, 14.93),
+        (4.0, 16, 22.79, 31.67, 21.05),
+        (8.0, 64, 27.29, 49.9, 27.0),
     ],
 )
 def test_several_releases(

@@ -56,16 +56,13 @@ REFERENCES = [
     (10, 3, 0.5, 0.928370772520, 1.087079051364, 1e-9),
     (20, 3, 0.5, 0.703178833734, 1.114180071614, 1e-9),
     (12, 4, 0.5, 1.184514361590, 1.390246803041, 1e-9),
-    *(
-        pytest.param(*numbers, 5e-5, marks=pytest.mark.slow)
-        for numbers in (
-            *((30, 3, 0.5, 0.5108, 1.1038), (15, 5, 1.0, 0.45139, 0.7709)),
-            (20, 10, 1.0, 0.7616, 1.2035),
-        )
-    ),
+    (30, 3, 0.5, 0.5108, 1.1038, 5e-5),
+    (15, 5, 1.0, 0.45139, 0.7709, 5e-5),
+    (20, 10, 1.0, 0.7616, 1.2035, 5e-5),
 ]
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.every_case
 @pytest.mark.parametrize(("records", "classes", "epsilon", "mean", "most", "digits"), REFERENCES)
 def test_reference_values(
