@@ -25,6 +25,7 @@ from dpopt.shape import made
 from dpopt.table import Graph, Table
 from dpopt.table.least import pairs_of, undominated
 from dpopt.votes import Spending
+from tests.multiclass import pairs
 from tests.oracles import by_histories, compositions, corners, counts_of_votes, in_floats, stick
 from tests.proofs.test_fuzz import run
 
@@ -233,14 +234,9 @@ def test_corners_of_three_classes(
     voters: int, epsilon: float, budgets: list[tuple[int, float]]
 ) -> None:
     """All 9^K choices of corners, circles too, against those that the theorems leave."""
-    setting, r = Multiclass(voters, 3, epsilon, 1.5), math.exp(epsilon)
+    setting, ratio = Multiclass(voters, 3, epsilon, 1.5), Fraction(math.exp(epsilon))
     design = dpopt.design(setting)
-    # Two classes at the ratio r, or the same class.
-    b, eye = r / (1 + r), np.eye(3)
-    corner = [
-        tuple(one * eye[y] + (1 - one) * eye[z] for one in (b, 1 - b))
-        for y, z in product(range(3), repeat=2)
-    ]
+    corner = [tuple(list(map(float, side)) for side in pair) for pair in pairs.corners(3, ratio)]
     shares = {
         counts: np.array(design.table.row(np.array(counts))) / design.table.total
         for counts in compositions(voters, 3)
@@ -252,7 +248,7 @@ def test_corners_of_three_classes(
     few = setting.output_pairs(design.table)
     assert len(few) < 50
     for releases, total in budgets:
-        whole, kept = (adaptive_delta(pairs, releases, total) for pairs in (every, few))
+        whole, kept = (adaptive_delta(each, releases, total) for each in (every, few))
         assert abs(whole.upper / kept.upper - 1) < 1e-6
         if voters == 2:
             brute = in_floats(every, releases, total)

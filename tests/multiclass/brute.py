@@ -10,6 +10,7 @@ import numpy as np
 
 from dpopt.privacy.exponential import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, Table
+from tests.multiclass.pairs import corners
 from tests.oracles import compositions, counts_of_votes
 
 BITS = 160
@@ -22,15 +23,13 @@ Pmf = tuple[int, ...]
 def corner_pairs(classes: int, epsilon: float) -> list[tuple[Pmf, Pmf]]:
     """The C^2 extreme pairs: both pmfs at y, or b at y and c at z against the other way round."""
     ratio = exp_upper(epsilon, 400)
-    b, found = int(ratio / (1 + ratio) * ONE), []
-    for y, z in product(range(classes), repeat=2):
-        one, other = [0] * classes, [0] * classes
-        one[y] += b
-        one[z] += ONE - b
-        other[y] += ONE - b
-        other[z] += b
-        found.append((tuple(one), tuple(other)))
-    return found
+    b = int(ratio / (1 + ratio) * ONE)
+    pairs = corners(classes, Fraction(b, ONE - b))
+    return [(scaled(one), scaled(other)) for one, other in pairs]
+
+
+def scaled(pmf: Sequence[Fraction]) -> Pmf:
+    return tuple(int(p * ONE) for p in pmf)
 
 
 def told(known: Callable[[Pmf], Sequence[int]], pmfs: Sequence[Pmf]) -> list[int]:
