@@ -405,6 +405,14 @@ def test_the_checker_knows_the_queries_by_name(queries: str, n: int) -> None:
     assert np.array_equal(np.array(listed, int), w.T @ w)
 
 
+def test_the_checker_refuses_what_is_no_setting(tmp_path: Path) -> None:
+    x, proof = saved(tmp_path, SETTINGS[0])
+    whole = json.loads(x.read_text(encoding="utf-8"))
+    whole["body"]["setting"]["objective"] = "mena"
+    x.write_text(json.dumps(whole), encoding="utf-8")
+    assert verify.main([str(x), str(proof)]) == 2
+
+
 def test_the_checker_refuses_marginals_of_what_are_no_words() -> None:
     with pytest.raises(verify.Malformed, match="marginals are of a power of 2"):
         verify.gram_matrix({"queries": "marginals"}, 6)
