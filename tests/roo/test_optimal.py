@@ -15,7 +15,7 @@ import pytest
 
 import dpopt
 from dpopt import NotPrivateError, solve, verify
-from dpopt.ballots.votes import votes_pmf
+from dpopt.ballots.choice import votes_pmf
 from dpopt.shape import Design
 from dpopt.table import SortedHistograms, Table
 from tests.oracles import neighbours
