@@ -70,6 +70,20 @@ def neighbours(counts: Counts) -> Iterator[Counts]:
             yield tuple(moved)
 
 
+def counts_of_votes(pmfs: Sequence[Sequence[Any]]) -> dict[Counts, Any]:
+    """Return the distribution of the counts where voter i votes by pmfs[i], one after the other."""
+    counts: dict[Counts, Any] = {(0,) * len(pmfs[0]): 1}
+    for pmf in pmfs:
+        after: dict[Counts, Any] = {}
+        for before, mass in counts.items():
+            for y, p in enumerate(pmf):
+                if p:
+                    voted = (*before[:y], before[y] + 1, *before[y + 1 :])
+                    after[voted] = after.get(voted, 0) + mass * p
+        counts = after
+    return counts
+
+
 @cache
 def hypergeometric(histogram: Counts, drawn: int) -> Pmf:
     """Return prod C(H_c, h_c) / C(n, T)."""

@@ -19,7 +19,7 @@ import click
 
 from experiments.catalogue import all_experiments
 from experiments.kept import kept_entry
-from experiments.registry import Experiment, Outcome
+from experiments.registry import Outcome
 from tests.golden.compare import differences, is_float, read, write
 
 TABLES = Path(__file__).with_name("tables.json")
@@ -76,15 +76,6 @@ def changes(kept: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
         tolerance = SEARCHED.get(name.partition(" | ")[0], TOLERANCE)
         before, now = ({name: each[name]} if name in each else {} for each in (kept, found))
         yield from differences(before, now, tolerance)
-
-
-def outcome_of(experiment: Experiment) -> Outcome:
-    """Return what an item finds at its defaults."""
-    return experiment.run(experiment.quick)
-
-
-def of_item(kept: Mapping[str, Any], item: str) -> dict[str, Any]:
-    return {name: value for name, value in kept.items() if name.startswith(f"{item} | ")}
 
 
 @click.command()
