@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from scipy.stats import chisquare
 
 Counts = tuple[int, ...]
 Pmf = dict[Counts, Fraction]
@@ -87,6 +89,17 @@ def stick(
     """Return sum (p - ratio q)_+, of distributions by output or of lists."""
     one, other = (pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf)) for pmf in (p, q))
     return sum((max(one[y] - ratio * other.get(y, 0), Fraction(0)) for y in one), Fraction(0))
+
+
+def follow(draws: Sequence[Any], pmf: Mapping[Any, float] | Sequence[float]) -> bool:
+    """Whether draws may be of a pmf, by output or of a list: one run in 1e9 says no of those."""
+    shares = pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf))
+    expected = {y: len(draws) * float(p) for y, p in shares.items() if p}
+    counts = Counter(draws)
+    assert min(expected.values()) >= 5
+    return counts.keys() <= expected.keys() and bool(
+        chisquare([counts[y] for y in expected], [*expected.values()]).pvalue > 1e-9
+    )
 
 
 def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> Fraction:
