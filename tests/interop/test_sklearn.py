@@ -51,8 +51,8 @@ class Constant(ClassifierMixin, BaseEstimator):
             self.n_features_in_ = features
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        rows = len(np.asarray(X))
-        return self.label(rows) if callable(self.label) else np.full(rows, self.label)
+        label, rows = self.label, len(np.asarray(X))
+        return np.asarray(label(rows)) if callable(label) else np.full(rows, label)
 
 
 def raising(error: BaseException) -> Callable[[int], Any]:
