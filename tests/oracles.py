@@ -39,6 +39,18 @@ def binomial(trials: int, p: Any) -> list[Any]:
     return [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
 
 
+def majority_of_sample(voters: int, size: int) -> list[Fraction]:
+    """Return Pr[majority of ``size`` of the voters is 1 | l] on 0..K; a tie counts half."""
+    found = []
+    for ones in range(voters + 1):
+        ways = Fraction(0)
+        for j in range(size + 1):
+            share = Fraction(1, 2) if 2 * j == size else Fraction(int(2 * j > size))
+            ways += share * math.comb(ones, j) * math.comb(voters - ones, size - j)
+        found.append(ways / math.comb(voters, size))
+    return found
+
+
 def compositions(total: int, parts: int) -> Iterator[Counts]:
     """Yield all counts of so many parts, smallest first counts first."""
     if parts == 1:
