@@ -59,35 +59,27 @@ def _pairs(ratio: Fraction, points: int) -> Iterator[tuple[Fraction, Fraction, F
             yield p, low + (high - low) * Fraction(j, points), low, j < points
 
 
-def _cases(
-    gammas: Sequence[Gamma], allowances: Sequence[int]
-) -> Iterator[tuple[Fraction, Gamma, Fraction]]:
-    """Yield e^epsilon, gamma and e^(m epsilon)."""
-    for ratio, gamma, m in product(RATIOS, gammas, allowances):
-        yield ratio, gamma, ratio**m
-
-
 def _lowest_q(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    for ratio, gamma, target in _cases(gammas, (1, (k + 1) // 2, k)):
+    for ratio, gamma, m in product(RATIOS, gammas, (1, (k + 1) // 2, k)):
         # f(p, low) - f(p, q) = e^(m epsilon) (H(q) - H(low)).
         for _, q, low, _ in _pairs(ratio, points):
-            yield target * (mean_output(gamma, q) - mean_output(gamma, low))
+            yield ratio**m * (mean_output(gamma, q) - mean_output(gamma, low))
 
 
 def _boundary(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    for ratio, gamma, target in _cases(gammas, (1, (k + 1) // 2, k)):
+    for ratio, gamma, m in product(RATIOS, gammas, (1, (k + 1) // 2, k)):
         for p, q, _, inside in _pairs(ratio, points):
             if inside:
                 ends = [mean_output(gamma, end) for end in allowed(p, ratio)]
-                yield target * (mean_output(gamma, q) - min(ends))
+                yield ratio**m * (mean_output(gamma, q) - min(ends))
 
 
 def _ordered(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
     flat = (Fraction(0),) * ((k + 1) // 2)
-    for ratio, gamma, target in _cases((*gammas, flat), (1, k)):
+    for ratio, gamma, m in product(RATIOS, (*gammas, flat), (1, k)):
         for p, q, _, _ in _pairs(ratio, points):
             high, low = (mean_output(gamma, x) for x in (max(p, q), min(p, q)))
-            yield (high - target * low) - (low - target * high)
+            yield (high - ratio**m * low) - (low - ratio**m * high)
 
 
 def _slack(gamma: Gamma, ratio: Fraction, m: int, points: int) -> Iterator[Fraction]:
