@@ -129,25 +129,15 @@ def test_the_rarest_categories_tell_most(again: bool) -> None:
         assert found.get((a, b + 1), Fraction(0)) <= value
 
 
-def directed(a: int, b: int, rest: int, lost: int, ratio: mpf) -> mpf:
-    """Return D(H || H - e_a + e_b) summed over what is lost of the pool and of its first part.
-
-    Where H lost l_a and l_b of the two, the other database lost l_a - 1 and l_b + 1; its
-    probability is l_a (b + 1) / (a (l_b + 1)) of that of H, increasing in l_a.
-    """
-    total, weight = mpf(0), mp.binomial(rest, lost)
-    for pooled in range(lost + 1):
-        term = weight
-        for l_a in range(pooled + 1):
-            l_b = pooled - l_a
-            excess = 1 - ratio * l_a * (b + 1) / (a * (l_b + 1))
-            if excess <= 0:
-                break
-            total += term * excess
-            term = term * (a - l_a) * l_b / ((l_a + 1) * (b - l_b + 1))
-        weight = weight * (lost - pooled) * (b - pooled)
-        weight /= (rest - lost + pooled + 1) * (pooled + 1)
-    return total / mp.binomial(a + b + rest, lost)
+def pooled_by_definition(n: int, drawn: int, size: int, held: int, epsilon: float) -> mpf:
+    """Return D(H || H - e_a + e_b) of a pool with ``held`` of a: the mean over what is drawn."""
+    total, least = mpf(0), max(0, drawn - (n - size))
+    mass = mp.binomial(size, least) * mp.binomial(n - size, drawn - least) / mp.binomial(n, drawn)
+    for count in range(least, min(drawn, size) + 1):
+        total += mass * pmfs.divergence_by_definition(size, count, epsilon, held - 1)
+        mass = mass * (size - count) * (drawn - count)
+        mass /= (count + 1) * (n - size - drawn + count + 1)
+    return total
 
 
 @pytest.mark.slow
@@ -155,11 +145,11 @@ def test_below_the_range_of_doubles_against_mpmath() -> None:
     row, lost, epsilon = (200_000, 150_000, 150_000), 2600, 7.0
     n = sum(row)
     with mp.workdps(40):
-        ratio, values = mp.exp(mpf(epsilon)), []
-        for a, b in {(a, b) for a, b in permutations(row, 2)}:
-            rest = n - a - b
-            values.append(directed(a, b, rest, lost, ratio))
-            values.append(directed(b + 1, a - 1, rest, lost, ratio))
+        values = [
+            pooled_by_definition(n, n - lost, a + b, held, epsilon)
+            for a, b in {*permutations(row, 2)}
+            for held in (a, b + 1)
+        ]
         exact = float(mp.log(max(values)))
     assert exact < math.log(1e-308)
     found = log_profile(n, n - lost, 3, epsilon, row)[0]
@@ -180,14 +170,7 @@ def test_moderate_sizes_against_mpmath(
 ) -> None:
     """Every T' and every count, summed with 40 digits from the two distributions of the counts."""
     with mp.workdps(40):
-        total, least = mpf(0), max(0, drawn - (n - size))
-        mass = mp.binomial(size, least) * mp.binomial(n - size, drawn - least)
-        mass /= mp.binomial(n, drawn)
-        for count in range(least, min(drawn, size) + 1):
-            total += mass * pmfs.divergence_by_definition(size, count, epsilon, held - 1)
-            mass = mass * (size - count) * (drawn - count)
-            mass /= (count + 1) * (n - size - drawn + count + 1)
-        exact = float(mp.log(total))
+        exact = float(mp.log(pooled_by_definition(n, drawn, size, held, epsilon)))
     mechanism, ones = SamplingHistogram(n, drawn, 3), np.array([held - 1])
     found = profile.pooled_log_divergence(mechanism, epsilon, size, ones)
     assert found[0] == pytest.approx(exact, rel=0, abs=2e-12)
