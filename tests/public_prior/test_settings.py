@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from dpopt import Mollifier, NotPrivateError, ParameterError, Population, PublicPrior, load
+from dpopt import Mollifier, NotPrivateError, ParameterError, Population, PublicPrior, load, solve
 from dpopt.privacy import exp_lower
 from dpopt.public_prior import mollify
 from dpopt.shape import design, made
@@ -37,6 +37,10 @@ def test_the_programs_land_on_the_closed_forms(objective: Any, epsilon: float) -
     for place, q in enumerate([*priors(6, 8, 9), np.ones(1)]):
         setting = PublicPrior(q, epsilon, objective=objective)
         kernel = (algorithm_one if objective == "minimax" else leximin_kernel)(q, epsilon)
+        if objective == "minimax":
+            solution = solve(setting.problem())
+            assert solution.objective == pytest.approx(1 - np.diag(kernel).min(), abs=1e-9)
+            assert solution.bound == pytest.approx(solution.objective, abs=1e-8)
         for backend in ("highs", "cvxpy") if place < 4 else ("highs",):
             solved = design(setting, backend=backend)
             assert solved.value == pytest.approx(1 - np.diag(kernel).min(), rel=1e-9, abs=1e-9)
