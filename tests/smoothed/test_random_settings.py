@@ -18,7 +18,7 @@ from tests.smoothed import pmfs as exact
 def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     m = int(rng.integers(2, 5))
-    n = int(rng.integers(1, (8, 6, 5)[m - 2]))
+    n = int(rng.integers(1, (8, 8, 5)[m - 2]))
     replacement = bool(rng.random() < 0.3)
     drawn = int(rng.integers(1, n + 1))
     epsilon = float(rng.choice([0.0, 1e-3, rng.uniform(0, 3), rng.uniform(0, 3)]))
