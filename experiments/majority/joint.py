@@ -19,7 +19,7 @@ from scipy.special import betainc, comb
 import dpopt
 from dpopt import Majority, Problem
 from dpopt.multiclass.corners import Pricing, configurations, histograms
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import Graph
 from experiments import drawing
 from experiments.majority.claims import STATEMENTS

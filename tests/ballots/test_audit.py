@@ -13,7 +13,7 @@ import pytest
 from dpopt import NotPrivateError
 from dpopt.ballots.tabulate import audit_rule
 from dpopt.privacy import Guarantee
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, certify_table, rounded
 from dpopt.table.least import least_of_table
 from experiments.ensembles.ladder import ladder

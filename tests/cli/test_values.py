@@ -19,7 +19,7 @@ from dpopt.cli import group
 from dpopt.cli.group import loaded
 from dpopt.plurality.setting import Rule
 from dpopt.privacy import graph
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.cli.running import Capture, run
 
 MAJORITY = "majority --voters 11 --epsilon 0.1 --allowance 3"

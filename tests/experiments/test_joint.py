@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 import dpopt
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from experiments.majority.joint import JOINTLY, ONLINE, SEPARATELY, Answers, Config, run
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran

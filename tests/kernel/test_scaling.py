@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpopt import Kernel, solve
-from dpopt.lp.certificates import dual_bound
+from dpopt.lp.solution import dual_bound
 from tests.kernel import brute
 from tests.kernel.brute import optimal, sure
 

@@ -18,7 +18,7 @@ from dpopt import (
     solve,
 )
 from dpopt.lp import make_rows
-from dpopt.lp.certificates import implied_bound, implied_box
+from dpopt.lp.solution import implied_bound, implied_box
 
 CLOSE = 2e-6
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from dpopt import Problem, Solution, Status, solve
-from dpopt.lp.certificates import dual_bound
+from dpopt.lp.solution import dual_bound
 from tests.lp.zoo import ZOO, Case, RandomProgram, random_program
 
 EXACT = ("highs", "cvxpy")

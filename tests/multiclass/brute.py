@@ -8,7 +8,7 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, Table
 
 BITS = 160

@@ -16,7 +16,7 @@ import dpopt
 from dpopt import Multiclass, NotPrivateError, ParameterError, majority, verify
 from dpopt.multiclass.corners import Pricing, configurations, histograms
 from dpopt.multiclass.setting import sampled_plurality
-from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.exact import exp_lower
 from tests.multiclass.brute import choices, corner_pairs, largest_excess, told, weights_of
 
 # From a program of other code, which priced one configuration after the other.

@@ -23,7 +23,7 @@ from dpopt.privacy import (
     simple_composition,
 )
 from dpopt.privacy.cost import DominatingPair
-from dpopt.privacy.exponential import least_float, log_near, log_upper, sqrt_upper
+from dpopt.privacy.exact import least_float, log_near, log_upper, sqrt_upper
 from tests.table.rows import certify
 
 TINY = [5e-324, 1e-300, 1e-100, 1e-39, 1e-20, -1e-39]

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import dpopt
 from dpopt import Kernel, ParameterError, verify
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 
 Record = dict[str, Any]
 PATH = Kernel("absolute", 5.0, graph="path", inputs=4)

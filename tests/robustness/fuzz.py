@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.robustness.commands import WORDS, baselines, files, options
 from tests.robustness.entries import KEPT, Entry, fault
 from tests.robustness.test_saved_files import (

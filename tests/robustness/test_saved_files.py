@@ -15,7 +15,7 @@ import pytest
 
 import dpopt
 from dpopt import DpoptError, NotPrivateError, ParameterError
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.kernel.brute import made_of
 from tests.robustness.hostile import more
 from tests.shape.checks import loaded_as_it_is, put

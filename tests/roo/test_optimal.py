@@ -15,7 +15,7 @@ import pytest
 
 import dpopt
 from dpopt import solve
-from dpopt.ballots.votes import votes_pmf
+from dpopt.ballots.choice import votes_pmf
 from dpopt.table import SortedHistograms
 from tests.roo import brute
 from tests.roo.brute import lower_bound

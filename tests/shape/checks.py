@@ -30,8 +30,8 @@ import dpopt
 from dpopt import DpoptError, NotPrivateError, ParameterError
 from dpopt.interop.frames import LIBRARIES, to_frame
 from dpopt.privacy import exp_lower, exp_upper
-from dpopt.privacy.exact import fingerprint
-from dpopt.privacy.saved import read_sealed, seal
+from dpopt.privacy.guarantee import fingerprint
+from dpopt.proofs.saved import read_sealed, seal
 from dpopt.shape import _parameters, _proved, _subject, made
 from dpopt.table import Table
 from tests.robustness.hostile import EXTREME, NEVER, REFUSED, VALUES, sample

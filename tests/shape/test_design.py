@@ -12,7 +12,7 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, Setting, _kinds
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from dpopt.shape import kind_of, made
 from dpopt.table import Graph, Losses
 from tests.robustness.hostile import VALUES

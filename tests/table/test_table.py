@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from dpopt import NotPrivateError, ParameterError, Problem, solve
 from dpopt._numbers import MOST_BITS
-from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.exact import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import (
@@ -36,8 +36,8 @@ from dpopt.table import (
     probabilities_of,
     repair,
     rounded,
-    rounding,
 )
+from dpopt.table.table import _raised, alike
 from tests.table.test_inputs import CASES, by_hand
 
 
@@ -216,7 +216,7 @@ def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
 def test_neighbours_get_their_mean_where_solvers_cannot_tell_them_apart(
     guarantee: Guarantee, equal: bool
 ) -> None:
-    assert rounding.alike(guarantee) == equal
+    assert alike(guarantee) == equal
     inputs = SortedHistograms(5, 4)
     values = np.random.default_rng(2).uniform(0.9, 1.0, inputs.size)
     values /= (inputs.sums @ values)[inputs.rows]
@@ -257,7 +257,7 @@ def test_probabilities_are_raised_by_their_distance(name: str) -> None:
     )
     steps = shortest_path(apart, unweighted=True)
     expected = (np.exp(-epsilon * steps) * values).max(axis=1)
-    assert rounding._raised(inputs, values, epsilon) == pytest.approx(expected, rel=1e-13)
+    assert _raised(inputs, values, epsilon) == pytest.approx(expected, rel=1e-13)
 
 
 def test_an_output_of_noise_alone_is_not_used() -> None:
