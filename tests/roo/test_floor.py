@@ -118,6 +118,25 @@ def test_the_rate_solves_the_equation_where_categories_are_few(n: int, epsilon: 
     assert epsilon - math.log1p(1 / n) < a < epsilon
 
 
+@given(
+    st.integers(2, 9),
+    st.integers(2, 4),
+    st.lists(st.integers(0, 64), min_size=1, max_size=5),
+)
+@settings(deadline=None, max_examples=150)
+def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> None:
+    weights = [len(steps) << 6]
+    for step in sorted(steps, reverse=True):
+        weights.append(weights[-1] - step)
+    table = tuple(reversed(weights[1:]))
+    assume(table[0] > 0)
+    floor, worst = verify.Floor(n, k, [*table], 1 << 6), floor_ratio(n, k, table, 1 << 6)
+    assert floor.worst()[0] == worst
+    assert floor.decide(worst).slack == 0
+    with pytest.raises(verify.Refused, match="not private"):
+        floor.decide(worst * (1 - Fraction(1, 10**15)))
+
+
 def test_no_bias_where_every_count_is_above_the_floor() -> None:
     sampler = dpopt.design(dpopt.SmoothFloor(1000, 4, 0.1))
     counts = np.array([700, 250, 30, 20])
