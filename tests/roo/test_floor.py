@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
@@ -123,6 +123,7 @@ def test_the_rate_solves_the_equation_where_categories_are_few(n: int, epsilon: 
     st.integers(2, 4),
     st.lists(st.integers(0, 64), min_size=1, max_size=5),
 )
+@example(5, 3, [22, 36])
 @settings(deadline=None, max_examples=150)
 def test_any_convex_weights_are_bounded(n: int, k: int, steps: list[int]) -> None:
     weights = [len(steps) << 6]
