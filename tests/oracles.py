@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from scipy.stats import chi2
 
 Counts = tuple[int, ...]
 Pmf = dict[Counts, Fraction]
@@ -36,6 +37,18 @@ def poisson_binomial(chances: Iterable[Any]) -> list[Any]:
 def binomial(trials: int, p: Any) -> list[Any]:
     """Return C(n, k) p^k (1 - p)^(n - k) for all k."""
     return [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
+
+
+def majority_of_sample(voters: int, size: int) -> list[Fraction]:
+    """Return Pr[majority of ``size`` of the voters is 1 | l] on 0..K; a tie counts half."""
+    found = []
+    for ones in range(voters + 1):
+        ways = Fraction(0)
+        for j in range(size + 1):
+            share = Fraction(1, 2) if 2 * j == size else Fraction(int(2 * j > size))
+            ways += share * math.comb(ones, j) * math.comb(voters - ones, size - j)
+        found.append(ways / math.comb(voters, size))
+    return found
 
 
 def compositions(total: int, parts: int) -> Iterator[Counts]:
@@ -114,6 +127,16 @@ def stick(
     """Return sum (p - ratio q)_+, of distributions by output or of lists."""
     one, other = (pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf)) for pmf in (p, q))
     return sum((max(one[y] - ratio * other.get(y, 0), Fraction(0)) for y in one), Fraction(0))
+
+
+def follow(draws: Sequence[Any], pmf: Mapping[Any, float] | Sequence[float]) -> bool:
+    """Whether draws may be of a pmf, by output or of a list: one run in 1e9 says no of those."""
+    shares = pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf))
+    counts, means = Counter(draws), {y: len(draws) * float(p) for y, p in shares.items() if p > 0}
+    cells = [(counts[y], mean) for y, mean in means.items() if mean >= 5]
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    likely = chi2.sf(statistic, max(1, len(cells) - 1)) > 1e-9
+    return counts.keys() <= means.keys() and bool(likely)
 
 
 def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> Fraction:
