@@ -47,10 +47,11 @@ JUDGE = "tests/proofs/test_judge.py"
 
 PROOFS = "tests/proofs/test_"
 ENDS = f"{PROOFS}enclosures.py"
+FLIPS = f"{PROOFS}flips.py"
 SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
 VERIFIED = f"{PROOFS}verified.py"
 AFFINE = f"{ENDS}::test_a_row_has_the_ends_of_what_is_enclosed"
-KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", VERIFIED)
+KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", FLIPS, VERIFIED)
 VOTERS = (
     ENDS,
     "tests/majority/test_certificate.py",
@@ -59,7 +60,7 @@ VOTERS = (
     f"{PROOFS}verify_majority_objectives.py",
     VERIFIED,
 )
-PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py", VERIFIED)
+PMFS = (f"{PROOFS}verify_says.py", FLIPS, f"{PROOFS}verify_majority_objectives.py", VERIFIED)
 BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
     f"{PROOFS}verify_samplers.py",
@@ -121,13 +122,13 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "layers decide_layers prior population decide_box mollifier",
     ),
     "releases": (
-        ("tests/test_budget.py", f"{PROOFS}settings.py"),
+        ("tests/test_budget.py", f"{PROOFS}settings.py", FLIPS),
         "releases_fit curve_of under hull deciding decide_releases upper_delta stepped "
         "pairs_of_rows labels_of_majority Ballots.moves Ballots.pairs Labels.neighbours "
         "promised_by",
     ),
     "noise": (
-        ("tests/noise/test_noise.py", f"{PROOFS}settings.py"),
+        ("tests/noise/test_noise.py", f"{PROOFS}settings.py", FLIPS),
         "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean "
         "noise_loss noise noise_rows",
     ),
@@ -141,7 +142,10 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "Formulas.kept Formulas.call Formulas.sides Formulas.value digits finding",
     ),
     "files": (
-        (JUDGE, f"{PROOFS}verify_says.py", f"{PROOFS}forged.py", f"{PROOFS}hostile.py"),
+        (
+            *(JUDGE, FLIPS, f"{PROOFS}exact.py"),
+            *(f"{PROOFS}{name}.py" for name in ("verify_says", "forged", "hostile")),
+        ),
         "ReadObject.unread read check design not_below optimum main",
     ),
 }

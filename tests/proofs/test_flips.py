@@ -1,0 +1,152 @@
+"""Decisions of verify.py that no other default test would notice if they were turned round."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpopt
+from dpopt import Kernel, Majority, verify
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"delta": 1e-15, "sensitivity": 100},
+        {"delta": 0, "sensitivity": 1000, "epsilon": 0.1},
+        {"loss": [0, 0, 1]},
+        {"loss": [0, 1, 1]},
+    ],
+    ids=str,
+)
+def test_noise_that_is_just_allowed(fields: dict[str, Any]) -> None:
+    plain = {"sensitivity": 1, "epsilon": 1, "delta": 0, "loss": "absolute", "releases": 1}
+    verify.allowed("noise", plain | fields)
+    nearly = [
+        {"delta": 9e-16},
+        {"delta": 0.1, "sensitivity": 101},
+        {"sensitivity": 101, "epsilon": 0.01},
+        {"loss": [1, 1]},
+        {"loss": [0, 1, 0.5, 2]},
+        {"releases": 2},
+    ]
+    for wrong in nearly:
+        with pytest.raises(verify.Malformed):
+            verify.allowed("noise", plain | wrong)
+
+
+@pytest.mark.parametrize("symmetry", ["cyclic", "dihedral"])
+def test_pairs_on_a_ring_are_alike_by_their_distance(symmetry: str) -> None:
+    steps = [0, 1, 2, 3, 4] if symmetry == "cyclic" else [0, 1, 2, 2, 1]
+    known = [[steps[(y - x) % 5] for y in range(5)] for x in range(5)]
+    assert verify.orbits({"symmetry": symmetry}, 5, 5) == known
+
+
+# Distributions
+
+
+def test_one_voter_of_a_uniform_that_is_not_even() -> None:
+    """E|p - 1/2| on [1/4, 1]: triangles of sides 1/4 and 1/2, over the length 3/4."""
+    mean = (Fraction(1, 32) + Fraction(1, 8)) / Fraction(3, 4)
+    assert verify.pmf_of_uniform(1, [Fraction(1, 4), Fraction(1)]) == [-mean, mean]
+
+
+def test_neighbours_of_a_majority_are_those_of_its_votes() -> None:
+    """All m voters of a record answer alike with chance b, or 1 - b; the others are fixed."""
+    chance, table = {2: 0.6, 3: 0.9, 1: 0.4, 0: 0.1}, [["6", "4"], ["9", "1"]]
+    setting = {"voters": 3, "epsilon": 0.5, "allowance": 1, "voter_delta": 0, "delta": 0}
+    pairs, scale = verify.labels_of_majority(setting, {"total": "10", "weights": table})
+    known = list[tuple[float, float]]()
+    for b in (1 / (1 + math.exp(-0.5)), 1 / (1 + math.exp(0.5))):
+        for m, ones in [(m, ones) for m in (1, 2, 3) for ones in range(4 - m)]:
+            votes = [(i, math.comb(m, i)) for i in range(m + 1)]
+            sides = [
+                sum(n * p**i * (1 - p) ** (m - i) * chance[ones + i] for i, n in votes)
+                for p in (b, 1 - b)
+            ]
+            known.append((sides[0], sides[1]))
+    shown = [(one[0] / scale, other[0] / scale) for one, other in pairs]
+    assert np.allclose(sorted(shown), sorted(known), rtol=0, atol=1e-12)
+
+
+# Files
+
+
+def saved(setting: Any, folder: Path) -> tuple[dict[str, Any], Path]:
+    """Return the record of a design that is saved with a proof, and its file."""
+    dpopt.design(setting).save(folder / "x.json", proof=True)
+    return json.loads((folder / "x.json").read_text()), folder / "x.proof.json"
+
+
+def answered(record: dict[str, Any], folder: Path, *proof: Path) -> int:
+    """Return the exit code for a record."""
+    (folder / "forged.json").write_text(json.dumps(record))
+    return verify.main([str(folder / "forged.json"), *map(str, proof)])
+
+
+@pytest.mark.parametrize("setting", [Majority(3, 0.1, 1.1), Kernel("zero-one", 1.0, inputs=2)])
+def test_no_smaller_guarantee_is_stated(setting: Any, tmp_path: Path) -> None:
+    """Not by a unit of the last place: the double nearest to 1.1 times 0.1 is below their product."""
+    record, _ = saved(setting, tmp_path)
+    assert answered(record, tmp_path) == 0
+    smaller = 1.1 * 0.1 if setting.kind == "majority" else math.nextafter(1.0, 0)
+    record["body"]["guarantee"]["epsilon"] = smaller
+    assert answered(record, tmp_path) == 4
+
+
+def test_rows_may_be_missed_by_the_largest_residual(tmp_path: Path) -> None:
+    """The mean of both rows is (.55, .45), of what was asked for (.5, .5)."""
+    record, _ = saved(Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, invariant=[0.5, 0.5]), tmp_path)
+    table = {"total": "10", "weights": [["6", "4"], ["5", "5"]]}
+    record["body"] |= {"table": table, "value": 0.45, "bound": None}
+    for residuals, code in (({"a": 0, "invariance": 0.1}, 0), ({"a": 0, "invariance": 0.04}, 4)):
+        record["body"]["residuals"] = residuals
+        assert answered(record, tmp_path) == code
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_a_stated_bound_is_no_better_than_the_proof_shows(sense: str, tmp_path: Path) -> None:
+    """Values from 0 to 1 are decided up to 1e-9, however small they are."""
+    loss = [[0.0, 1.0], [1.0, 0.0]]
+    record, proof = saved(Kernel(loss, 5.0, sense=sense), tmp_path)
+    bound, better = record["body"]["bound"], 1 if sense == "minimise" else -1
+    for change, code in ((0.0, 0), (5e-10, 0), (2e-9, 4), (-2e-9, 0)):
+        record["body"]["bound"] = bound + better * change
+        assert answered(record, tmp_path, proof) == code, change
+
+
+def test_ratios_of_an_exact_optimum(tmp_path: Path) -> None:
+    """From 1, where both rows are equal, to 256 bits: randomised response r : 1 is best at r."""
+    setting = Kernel("zero-one", 1.0, inputs=2)
+    assert answered(dpopt.exact_optimum(setting, 1).to_dict(), tmp_path) == 0
+    plain = dpopt.exact_optimum(setting, 3).to_dict()
+    for r, code in ((3, 0), ((1 << 256) - 1, 0), (1 << 256, 2)):
+        at_r = {"3": r, "1/4": Fraction(1, r + 1), "3/4": Fraction(r, r + 1)}
+        at_r |= {"1/8": Fraction(1, 2 * r + 2), "3/8": Fraction(r, 2 * r + 2)}
+        record = {name: at_r.get(str(part), part) for name, part in plain.items()}
+        for name in ("point", "multipliers"):
+            record[name] = [[*variable, at_r[number]] for *variable, number in plain[name]]
+        assert answered(json.loads(json.dumps(record, default=str)), tmp_path) == code
+    # Of the same value, but not private.
+    plain["point"][:4] = [[*v, p] for (*v, _), p in zip(plain["point"], "1 0 1/2 1/2".split())]
+    assert answered(plain, tmp_path) == 4
+
+
+def test_what_main_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["-h"], ["a", "b", "c"]):
+        assert verify.main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert (out, err) == ("", "usage: python verify.py x.json [x.proof.json]\n")
+    record, _ = saved(Kernel("zero-one", 1.0, inputs=2), tmp_path)
+    assert answered(record | {"a\n~ b\x1b[31m\x7f\u202e": 1}, tmp_path) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.endswith(", file.a\\n~ b\\x1b[31m\\x7f\\u202e\n")
