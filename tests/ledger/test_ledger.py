@@ -399,7 +399,8 @@ def test_labels_designed_together_are_charged_once_and_of_fresh_votes(path: Path
 def test_words_of_an_entry_have_a_length(path: Path) -> None:
     ledger = Ledger(path)
     assert charge(ledger, dataset="x" * 200, what="y" * 1000).what == "y" * 1000
-    for longer in ({"dataset": "x" * 201}, {"what": "y" * 1001}):
+    several: list[dict[str, Any]] = [{"dataset": "x" * 201}, {"what": "y" * 1001}]
+    for longer in several:
         with pytest.raises(ParameterError, match="must be a text of at least one and at most"):
             charge(ledger, **longer)
 

@@ -66,7 +66,7 @@ def test_neighbours_of_a_majority_are_those_of_its_votes() -> None:
     pairs, scale = verify.labels_of_majority(setting, {"total": "10", "weights": table})
     known = list[tuple[float, float]]()
     for b in (1 / (1 + math.exp(-0.5)), 1 / (1 + math.exp(0.5))):
-        for m, ones in [(m, ones) for m in (1, 2, 3) for ones in range(4 - m)]:
+        for m, ones in [(3, 0), (2, 0), (2, 1), (1, 0), (1, 1), (1, 2)]:
             votes = [(i, math.comb(m, i)) for i in range(m + 1)]
             sides = [
                 sum(n * p**i * (1 - p) ** (m - i) * chance[ones + i] for i, n in votes)
@@ -94,7 +94,7 @@ def answered(record: dict[str, Any], folder: Path, *proof: Path) -> int:
 
 @pytest.mark.parametrize("setting", [Majority(3, 0.1, 1.1), Kernel("zero-one", 1.0, inputs=2)])
 def test_no_smaller_guarantee_is_stated(setting: Any, tmp_path: Path) -> None:
-    """Not by a unit of the last place: the double nearest to 1.1 times 0.1 is below their product."""
+    """Not by a unit of the last place; the double of 1.1 times 0.1 is below their product."""
     record, _ = saved(setting, tmp_path)
     assert answered(record, tmp_path) == 0
     smaller = 1.1 * 0.1 if setting.kind == "majority" else math.nextafter(1.0, 0)
@@ -113,7 +113,7 @@ def test_rows_may_be_missed_by_the_largest_residual(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sense", ["minimise", "maximise"])
-def test_a_stated_bound_is_no_better_than_the_proof_shows(sense: str, tmp_path: Path) -> None:
+def test_a_stated_bound_is_no_better_than_the_proof_shows(sense: Any, tmp_path: Path) -> None:
     """Values from 0 to 1 are decided up to 1e-9, however small they are."""
     loss = [[0.0, 1.0], [1.0, 0.0]]
     record, proof = saved(Kernel(loss, 5.0, sense=sense), tmp_path)
@@ -136,7 +136,8 @@ def test_ratios_of_an_exact_optimum(tmp_path: Path) -> None:
             record[name] = [[*variable, at_r[number]] for *variable, number in plain[name]]
         assert answered(json.loads(json.dumps(record, default=str)), tmp_path) == code
     # Of the same value, but not private.
-    plain["point"][:4] = [[*v, p] for (*v, _), p in zip(plain["point"], "1 0 1/2 1/2".split())]
+    for place, number in zip(plain["point"][:4], ["1", "0", "1/2", "1/2"], strict=True):
+        place[-1] = number
     assert answered(plain, tmp_path) == 4
 
 
