@@ -133,7 +133,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "noise_loss noise noise_rows",
     ),
     "workloads": (
-        ("tests/local/test_workload.py", f"{PROOFS}settings.py", f"{PROOFS}hostile.py"),
+        ("tests/local/test_workload.py", FLIPS, f"{PROOFS}settings.py", f"{PROOFS}hostile.py"),
         "gram_matrix times inverse second_moments workload at_most_at_all_patterns",
     ),
     "findings": (

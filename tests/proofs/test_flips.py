@@ -77,6 +77,15 @@ def test_neighbours_of_a_majority_are_those_of_its_votes() -> None:
     assert np.allclose(sorted(shown), sorted(known), rtol=0, atol=1e-12)
 
 
+def test_a_small_variance_is_within_its_box() -> None:
+    """Randomised response a : b has variance 1/2 ((a - b)^-2 - 1) for two categories."""
+    setting = {"queries": "histogram", "categories": 2, "epsilon": 8.0, "prior": None}
+    table = {"total": 1001, "weights": [[1000, 1], [1, 1000]]}
+    program = verify.workload({**setting, "objective": "mean"}, table, None, {})
+    assert verify.decide(program).missed == 0
+    assert program.value == (Fraction(1001, 999) ** 2 - 1) / 2
+
+
 # Files
 
 
