@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -393,3 +394,47 @@ def test_a_relative_gap_is_a_share(gap: float) -> None:
     with pytest.raises(ParameterError, match="^relative_gap is .* in .0, 1.[.]$"):
         solve(budget(), relative_gap=gap)
     assert solve(budget(), relative_gap=1.0).status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("raw", [None, "optimal", replace(RIGHT, status="optimal")], ids=str)
+def test_an_answer_that_is_none(raw: Any) -> None:
+    error = failure_of(budget(), Script(lambda way, model: raw))  # noqa: ARG005
+    assert error.status == "numerical"
+    assert "its answer is no RawSolution" in str(error)
+
+
+def test_the_next_way_is_tried_unless_time_is_used_up() -> None:
+    backend = scripted(said(None, status=Status.NUMERICAL), RIGHT)
+    assert solve(budget(), backend).objective == 1.5
+    backend = scripted(said(None, status=Status.TIME_LIMIT), RIGHT)
+    assert failure_of(budget(), backend).status == "time_limit"
+    assert backend.runs == [0]
+
+
+def test_multipliers_without_a_bound_make_no_program_unbounded() -> None:
+    """Of free variables in a box of rows; with multipliers 0 their costs are bounded by nothing."""
+    problem = free_pair()
+    problem.add_rows("box", np.eye(2), lower=-1.0, upper=1.0)
+    assert failure_of(problem, scripted(said([1.0, 1.0], [0.0, 0.0]))).status == "numerical"
+
+
+def test_a_start_of_another_backend_has_no_use_for_its_basis() -> None:
+    start = solve(budget())
+    assert start.basis is not None
+    assert solve(budget(), scripted(RIGHT), start=start).objective == 1.5
+
+
+def test_the_backend_that_is_asked_solves_large_programs_too() -> None:
+    """Of 150 variables, from which a family begins with rows."""
+    problem = Problem()
+    problem.add_variables("x", 150, lower=0.0, upper=1.0)
+    row = make_rows(np.ones((1, 150)), upper=150.0)
+    problem.add_family("first", lambda x: Separation(row, 0.0, x.size), first=lambda: row)
+    problem.maximise(np.ones(150))
+    backend = Script(
+        lambda way, model: RawSolution(  # noqa: ARG005
+            Status.OPTIMAL, model.upper, np.zeros(model.rows.count), 1, ""
+        )
+    )
+    assert solve(problem, backend).objective == 150.0
+    assert backend.runs == [0]

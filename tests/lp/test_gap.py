@@ -10,6 +10,7 @@ import dpopt
 from dpopt import Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Rows, Separation, make_rows
 from experiments.majority import baselines
+from tests.lp.zoo import disc
 
 
 class Listed:
@@ -118,3 +119,24 @@ def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     bare.maximise({"gamma": majority.surrogate_weights(301).values})
     bare.add_family("corners", majority.CornerOracle(setting), over="gamma")
     assert solve(problem).objective == pytest.approx(solve(bare).objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("later", ["bounds", "rows"])
+def test_a_strictly_feasible_point_that_later_limits_exclude_is_not_used(later: str) -> None:
+    """On the disc with x_0 >= 0.9 the best of 4 x_1 - x_0 is at (0.9, 0.43589)."""
+    problem, events = Problem("cap"), list[ProgressEvent]()
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_family("disc", disc)
+    problem.maximise([-1.0, 4.0])
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    if later == "bounds":
+        problem.set_bounds("x", lower=[0.9, -2.0])
+    else:
+        problem.add_rows("late", np.eye(2), lower=[0.9, -2.0])
+    with reporting(events.append):
+        solution = solve(problem, stop_at_gap=0.9)
+    best = 4 * np.sqrt(0.19) - 0.9
+    assert solution.x[0] >= 0.9 - 1e-9
+    assert solution.objective <= best + 1e-8
+    for progress in [event for event in events if isinstance(event, Progress)]:
+        assert progress.bound - progress.gap <= best + 1e-8
