@@ -140,3 +140,16 @@ def test_a_strictly_feasible_point_that_later_limits_exclude_is_not_used(later: 
     assert solution.objective <= best + 1e-8
     for progress in [event for event in events if isinstance(event, Progress)]:
         assert progress.bound - progress.gap <= best + 1e-8
+
+
+def test_only_what_ends_early_says_so() -> None:
+    problem = Problem("disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.maximise([3.0, 4.0])
+    assert solve(problem, stop_at_gap=0.9).status == dpopt.Status.OPTIMAL
+    problem.add_family("disc", disc)
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    early = solve(problem, stop_at_gap=0.9)
+    assert early.status == dpopt.Status.GAP
+    assert 1e-3 < early.gap <= 0.9 * 5.0
+    assert np.linalg.norm(early.x) <= 1.0
