@@ -544,9 +544,14 @@ def test_a_rough_answer_is_refined_at_its_basis_if_that_is_right(
 
 
 def test_a_basis_whose_numbers_are_beyond_all_floats_refines_nothing() -> None:
+    def finite(x: np.ndarray) -> Separation:
+        assert np.all(np.isfinite(x))
+        return Separation(NO_ROWS, 0.0, 1)
+
     problem = Problem()
     problem.add_variables("x", 2, lower=0.0, upper=1.0)
-    problem.add_rows("limits", [[1.0, 0.0], [0.0, 5e-324]], upper=[1.0, 0.0])
+    problem.add_rows("limits", [[1.0, 0.0], [0.0, 5e-324]], upper=1.0)
+    problem.add_family("finite", finite)
     problem.maximise([1.0, 1.0])
     rough = said([1.0 - 3e-7, 1.0], [-1.0, 0.0])
     backend = Warm(lambda way, model: rough, columns=(1, 1), rows=(2, 2))  # noqa: ARG005
