@@ -143,13 +143,35 @@ def test_a_strictly_feasible_point_that_later_limits_exclude_is_not_used(later: 
 
 
 def test_only_what_ends_early_says_so() -> None:
+    """Without a strictly feasible point a solve goes on to the optimum, without a gap until then."""
+    problem, events = Problem("disc"), list[ProgressEvent]()
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.maximise([3.0, 4.0])
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    at_once = solve(problem, stop_at_gap=0.9)
+    assert at_once.status == dpopt.Status.OPTIMAL
+    assert at_once.basis is not None
+    assert at_once.basis.variables
     problem = Problem("disc")
     problem.add_variables("x", 2, lower=-2.0, upper=2.0)
     problem.maximise([3.0, 4.0])
-    assert solve(problem, stop_at_gap=0.9).status == dpopt.Status.OPTIMAL
     problem.add_family("disc", disc)
+    with reporting(events.append):
+        assert solve(problem, stop_at_gap=0.9).status == dpopt.Status.OPTIMAL
+    gaps = [event.gap for event in events if isinstance(event, Progress)]
+    assert gaps[:-1] == [np.inf] * (len(gaps) - 1)
+    assert gaps[-1] == pytest.approx(0.0, abs=1e-7)
     problem.set_inside({"x": 0.0}, slack=1.0)
-    early = solve(problem, stop_at_gap=0.9)
-    assert early.status == dpopt.Status.GAP
-    assert 1e-3 < early.gap <= 0.9 * 5.0
-    assert np.linalg.norm(early.x) <= 1.0
+    for share in (0.9, 1e-3):
+        early = solve(problem, stop_at_gap=share)
+        assert early.status == dpopt.Status.GAP
+        assert 1e-7 < early.gap <= share * 5.0
+        assert np.linalg.norm(early.x) <= 1.0
+
+
+def test_a_wrong_claim_of_room_ends_nothing_early() -> None:
+    problem, best = packing(2)
+    problem.set_inside({"x": 0.0}, slack=50.0)
+    solution = solve(problem, stop_at_gap=0.5)
+    assert solution.residual <= 1e-9
+    assert solution.objective <= best + 1e-9
