@@ -2601,11 +2601,11 @@ class Floor:
 
     def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
         """Return numerator and denominator of (3), both above 0: Z >= W(0) + U, as W(c) >= c U."""
-        total = self.weight(c1) + self.least(self.categories - 1, self.records - c2)
-        if d2 <= self.last or self.even(c1) <= self.last + 1:
-            remaining = max(0, self.records - c2 - d2)
-            other = self.weight(c1) + self.weight(d1) + self.least(self.categories - 2, remaining)
-            total = max(total, other)
+        remaining = max(0, self.records - c2 - d2)
+        total = self.weight(c1) + max(
+            self.least(self.categories - 1, self.records - c2),
+            self.weight(d1) + self.least(self.categories - 2, remaining),
+        )
         change = min(0, self.step(c1) - self.step(d2 - 1))
         return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
 

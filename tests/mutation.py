@@ -63,7 +63,7 @@ VOTERS = (
 PMFS = (f"{PROOFS}verify_says.py", FLIPS, f"{PROOFS}verify_majority_objectives.py", VERIFIED)
 BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
-    f"{PROOFS}verify_samplers.py",
+    *(f"{PROOFS}verify_samplers.py", FLIPS),
     AFFINE,
     f"{ENDS}::test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be",
     f"{ENDS}::test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be",

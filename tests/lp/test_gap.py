@@ -143,7 +143,7 @@ def test_a_strictly_feasible_point_that_later_limits_exclude_is_not_used(later: 
 
 
 def test_only_what_ends_early_says_so() -> None:
-    """Without a strictly feasible point a solve goes on to the optimum, without a gap until then."""
+    """Without a strictly feasible point a solve goes on to the optimum, with no gap until then."""
     problem, events = Problem("disc"), list[ProgressEvent]()
     problem.add_variables("x", 2, lower=-2.0, upper=2.0)
     problem.maximise([3.0, 4.0])

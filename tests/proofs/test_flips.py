@@ -86,6 +86,19 @@ def test_a_small_variance_is_within_its_box() -> None:
     assert program.value == (Fraction(1001, 999) ** 2 - 1) / 2
 
 
+def test_rows_and_costs_of_a_rule_are_of_the_least_counts_that_it_has() -> None:
+    """Of 6 records over 2 categories least counts go to 3, whose q the conference paper halves."""
+    setting = {"records": 6, "categories": 2, "rule": "exact", "epsilon": 1.0}
+    program = verify.roo(setting, [1 << 61], None, {})
+    assert set(program.cost) == {("q", 0), ("q", 1), ("q", 2)}
+    for name in verify.moves(6, 2, 3, "exact"):
+        with pytest.raises(verify.Malformed):
+            program.row(name)
+    for stored, last in ((None, [Fraction(1, 2)]), ([1 << 61], [])):
+        costs = verify.roo({**setting, "rule": "conference"}, stored, None, {}).cost
+        assert list(costs.values()) == [1, 1, 1, *last]
+
+
 # Files
 
 
