@@ -161,7 +161,7 @@ def test_only_what_ends_early_says_so() -> None:
     gaps = [event.gap for event in events if isinstance(event, Progress)]
     assert gaps[:-1] == [np.inf] * (len(gaps) - 1)
     assert gaps[-1] == pytest.approx(0.0, abs=1e-7)
-    problem.set_inside({"x": 0.0}, slack=1.0)
+    problem.set_inside({"x": [0.3, 0.0]}, slack=0.7)
     for share in (0.9, 1e-3):
         early = solve(problem, stop_at_gap=share)
         assert early.status == dpopt.Status.GAP
