@@ -61,7 +61,7 @@ VOTERS = (
     VERIFIED,
 )
 PMFS = (f"{PROOFS}verify_says.py", FLIPS, f"{PROOFS}verify_majority_objectives.py", VERIFIED)
-BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
+BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", FLIPS, "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
     *(f"{PROOFS}verify_samplers.py", FLIPS),
     AFFINE,
@@ -77,7 +77,7 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
-        (JUDGE, *SETTINGS),
+        (JUDGE, *SETTINGS, FLIPS),
         "number same_denominator integer integers vector scaled shares_of integer_weights matrix "
         "require_size accepts is_pmf floats_of voters_prior",
     ),

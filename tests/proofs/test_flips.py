@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,23 @@ def test_pairs_on_a_ring_are_alike_by_their_distance(symmetry: str) -> None:
     steps = [0, 1, 2, 3, 4] if symmetry == "cyclic" else [0, 1, 2, 2, 1]
     known = [[steps[(y - x) % 5] for y in range(5)] for x in range(5)]
     assert verify.orbits({"symmetry": symmetry}, 5, 5) == known
+
+
+def test_sizes_are_multiplied() -> None:
+    verify.require_size(verify.MOST, 0)
+    for beyond in ((verify.MOST + 1,), (10**4, 10**4), (0, verify.MOST, 2)):
+        with pytest.raises(verify.Malformed, match="a size is beyond"):
+            verify.require_size(*beyond)
+
+
+def test_words_of_unequal_alphabets_have_all_neighbours_in_one_symbol() -> None:
+    known = list(product(range(2), range(3)))
+    pairs = verify.neighbours({"graph": "hamming", "shape": [2, 3]}, 6)
+    assert pairs == [
+        (x, z)
+        for (x, one), (z, other) in permutations(enumerate(known), 2)
+        if (one[0] != other[0]) + (one[1] != other[1]) == 1
+    ]
 
 
 # Distributions
@@ -97,6 +115,39 @@ def test_rows_and_costs_of_a_rule_are_of_the_least_counts_that_it_has() -> None:
     for stored, last in ((None, [Fraction(1, 2)]), ([1 << 61], [])):
         costs = verify.roo({**setting, "rule": "conference"}, stored, None, {}).cost
         assert list(costs.values()) == [1, 1, 1, *last]
+
+
+def test_growth_of_a_floor_counts_its_first_step_beyond_the_table() -> None:
+    """W(0) = 15/16, W(1) = 1 and W(2) = 2."""
+    setting = {"records": 3, "categories": 3, "epsilon": 1.0}
+    assert verify.smooth_floor(setting, [4, [15]], None, {}).note == " for growth 1.0"
+
+
+def test_rows_of_a_sampler_enclose_e_epsilon() -> None:
+    setting = {"records": 2, "categories": 2, "epsilon": 1.0, "objective": "worst-case"}
+    program = verify.optimal_sampler(setting, None, (Fraction(2), Fraction(3)), {})
+    # From (2, 0) to (1, 1), where both categories have count 1.
+    row = program.row(("privacy", (2, 0), 2, (1, 1), 1))
+    assert row.terms == {("K", (1, 1), 1): 1, ("K", (2, 0), 2): (-6, -4)}
+
+
+def test_edges_of_voters_are_all_without_a_circle_of_three() -> None:
+    setting = {"voters": 3, "epsilon": 0.5, "allowance": 1, "voter_delta": 0, "delta": 0}
+    labels = verify.Labels(setting, verify.Ballots(3, 4, None), None)
+    pairs = list(combinations(range(4), 2))
+
+    def circular(signed: tuple[int, ...]) -> bool:
+        arcs = {pair[:: 1 if m > 0 else -1] for pair, m in zip(pairs, signed, strict=True) if m}
+        return any({(x, y), (y, z), (z, x)} <= arcs for x, y, z in permutations(range(4), 3))
+
+    every = [m for m in product(range(-3, 4), repeat=6) if sum(map(abs, m)) <= 3]
+    known = {m for m in every if not circular(m)}
+    listed = list(labels.edges())
+    assert len(listed) == len(known) < len(every)
+    assert set(listed) == known
+    halved = list(labels.edges(turned=False))
+    assert {*halved, *(tuple(-n for n in m) for m in halved)} == known
+    assert len(halved) == (len(known) + 1) // 2
 
 
 # Files
