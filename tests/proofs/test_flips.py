@@ -150,6 +150,18 @@ def test_edges_of_voters_are_all_without_a_circle_of_three() -> None:
     assert len(halved) == (len(known) + 1) // 2
 
 
+def test_two_releases_are_decided_on_finer_grids_where_that_is_needed() -> None:
+    """Two answers of 3 : 2 against two of 2 : 3 have a total variation of 9/25 - 4/25."""
+    pairs = [((3, 2), (2, 3)), ((2, 3), (3, 2))]
+    least = Fraction(1, 5)
+    for delta in (Fraction(1, 2), least + Fraction(1, 20_000)):
+        slack = verify.decide_releases(pairs, 5, 2, Fraction(0), delta).slack
+        assert delta - least - Fraction(1, 1000) <= slack <= delta - least
+    with pytest.raises(verify.Refused) as caught:
+        verify.decide_releases(pairs, 5, 2, Fraction(0), Fraction(1, 10))
+    assert 0 <= caught.value.missed - (least - Fraction(1, 10)) <= Fraction(1, 1000)
+
+
 # Files
 
 
