@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,29 @@ def test_two_releases_are_decided_on_finer_grids_where_that_is_needed() -> None:
     with pytest.raises(verify.Refused) as caught:
         verify.decide_releases(pairs, 5, 2, Fraction(0), Fraction(1, 10))
     assert 0 <= caught.value.missed - (least - Fraction(1, 10)) <= Fraction(1, 1000)
+
+
+def test_a_step_is_its_sum_over_outputs_rounded_up() -> None:
+    """In fractions: chords between breakpoints, a line to 0 on their left, slope 1 on the right."""
+    rng, looked_at = random.Random(2), 0
+    while looked_at < 500:
+        points = [0, *sorted(rng.sample(range(1, 16), 3))]
+        values = [0, *sorted(rng.choices(range(12), k=3))]
+        rises = [b - a for a, b in pairwise(values)]
+        slopes = [Fraction(r, b - a) for r, (a, b) in zip(rises, pairwise(points), strict=True)]
+        if sorted([*slopes, 1]) != [*slopes, 1]:
+            continue
+        looked_at += 1
+        total, t = rng.randint(2, 9), rng.randint(1, 20)
+        ones, others = rng.randint(0, total), rng.randint(0, total)
+        pair = (ones, total - ones), (others, total - others)
+        exact = Fraction(0)
+        for p, q in zip(*pair, strict=True):
+            # A convex function is the largest of its lines.
+            lines = zip(points, values, [*slopes, 1], strict=True)
+            exact += max(q * v + k * (t * p - q * a) for a, v, k in lines)
+        shown = verify.stepped(pair, total, t, points[1:], values[1:])
+        assert exact / total <= shown < exact / total + 1 + Fraction(2, total)
 
 
 # Files
