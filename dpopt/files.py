@@ -259,7 +259,7 @@ def read_table(path: Path) -> dict[str, list[Any]]:
     if len(set(names)) < count:
         raise _refusal(path, "two of its columns have the same name")
     columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
-    if names[0] == "" and count > 1:
+    if names[0] == "":
         # What pandas writes beside a column of names are the numbers of its lines.
         lines = columns.pop("")
         columns = columns if "input" in columns else {"input": lines, **columns}

@@ -573,8 +573,7 @@ def noise_fits(s: Setting) -> Requirements:
     yield delta == 0 or delta >= 1e-15, "delta is 0 or at least 1e-15"
     yield delta == 0 or sensitivity <= 100, "sensitivity is at most 100 where delta is above 0"
     yield sensitivity <= 10_000 * s["epsilon"], "sensitivity is at most 10,000 epsilon"
-    several = sensitivity == 1 and delta >= Fraction(1, 10**12)
-    yield s["releases"] == 1 or several, "several releases are for sensitivity 1 and a delta"
+    yield s["releases"] == 1, "the noise of several releases is accounted in floats, not here"
 
 
 FLOOR = "epsilon is not above log(1 + 1/n)"
@@ -2602,11 +2601,11 @@ class Floor:
 
     def bound(self, c1: int, c2: int, d1: int, d2: int) -> tuple[int, int]:
         """Return numerator and denominator of (3), both above 0: Z >= W(0) + U, as W(c) >= c U."""
-        total = self.weight(c1) + self.least(self.categories - 1, self.records - c2)
-        if d2 <= self.last or self.even(c1) <= self.last + 1:
-            remaining = max(0, self.records - c2 - d2)
-            other = self.weight(c1) + self.weight(d1) + self.least(self.categories - 2, remaining)
-            total = max(total, other)
+        remaining = max(0, self.records - c2 - d2)
+        total = self.weight(c1) + max(
+            self.least(self.categories - 1, self.records - c2),
+            self.weight(d1) + self.least(self.categories - 2, remaining),
+        )
         change = min(0, self.step(c1) - self.step(d2 - 1))
         return (self.weight(c1) + self.step(c2)) * total, self.weight(c1) * (total + change)
 
@@ -3094,8 +3093,6 @@ def noise(setting: Setting, stored: Any, exp_epsilon: Between | None, proof: Any
     """
     if stored is None:
         raise Malformed("noise has no exact optimum")
-    if setting["releases"] != 1:
-        raise Malformed("the noise of several releases is accounted in floats, not here")
     most, loss, delta = setting["sensitivity"], setting["loss"], number(setting["delta"])
     require_size(most, len(stored["weights"]))
     weights = [integer(weight, 0, 1 << 4 * LONGEST) for weight in stored["weights"]]
@@ -3840,10 +3837,8 @@ def design(file: dict[str, Any], proof: Any) -> Iterator[str]:
         program.neighbours += f", {releases} releases together"
     verdict = decide(program)
     missed = verdict.missed
-    # Decided was the guarantee of the setting; the file may state a weaker one only, but for the
-    # rounding of an allowance times epsilon to a float.
-    rounding = epsilon / (1 << 52) if "allowance" in setting else 0
-    if number(stated["epsilon"]) < epsilon - rounding or number(stated["delta"]) < delta:
+    # Decided was the guarantee of the setting; the file may state a weaker one only.
+    if number(stated["epsilon"]) < epsilon or number(stated["delta"]) < delta:
         raise Refused("it states a smaller guarantee than its setting")
     promise = f"({not_below(epsilon)}, {not_below(delta)})-DP"
     where = f"{verdict.rows} inequalities decided exactly, {program.neighbours}"

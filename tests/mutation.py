@@ -47,10 +47,11 @@ JUDGE = "tests/proofs/test_judge.py"
 
 PROOFS = "tests/proofs/test_"
 ENDS = f"{PROOFS}enclosures.py"
+FLIPS = f"{PROOFS}flips.py"
 SETTINGS = (f"{PROOFS}settings.py", f"{PROOFS}verify_says.py")
 VERIFIED = f"{PROOFS}verified.py"
 AFFINE = f"{ENDS}::test_a_row_has_the_ends_of_what_is_enclosed"
-KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", VERIFIED)
+KERNELS = (f"{PROOFS}verify_kernels.py", AFFINE, f"{PROOFS}settings.py", FLIPS, VERIFIED)
 VOTERS = (
     ENDS,
     "tests/majority/test_certificate.py",
@@ -59,10 +60,10 @@ VOTERS = (
     f"{PROOFS}verify_majority_objectives.py",
     VERIFIED,
 )
-PMFS = (f"{PROOFS}verify_says.py", f"{PROOFS}verify_majority_objectives.py", VERIFIED)
-BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", "tests/multiclass/test_bound.py", VERIFIED)
+PMFS = (f"{PROOFS}verify_says.py", FLIPS, f"{PROOFS}verify_majority_objectives.py", VERIFIED)
+BALLOTS = (ENDS, f"{PROOFS}verify_plurals.py", FLIPS, "tests/multiclass/test_bound.py", VERIFIED)
 SAMPLERS = (
-    f"{PROOFS}verify_samplers.py",
+    *(f"{PROOFS}verify_samplers.py", FLIPS),
     AFFINE,
     f"{ENDS}::test_a_rule_is_decided_for_the_least_that_e_epsilon_may_be",
     f"{ENDS}::test_a_floor_is_decided_for_the_least_that_e_epsilon_may_be",
@@ -76,7 +77,7 @@ PRIORS = (f"{PROOFS}verify_priors.py", ENDS, "tests/public_prior/test_mollifier.
 # By section, the tests that guard it, and its functions.
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "values": (
-        (JUDGE, *SETTINGS),
+        (JUDGE, *SETTINGS, FLIPS),
         "number same_denominator integer integers vector scaled shares_of integer_weights matrix "
         "require_size accepts is_pmf floats_of voters_prior",
     ),
@@ -121,18 +122,18 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "layers decide_layers prior population decide_box mollifier",
     ),
     "releases": (
-        ("tests/test_budget.py", f"{PROOFS}settings.py"),
+        ("tests/test_budget.py", f"{PROOFS}settings.py", FLIPS),
         "releases_fit curve_of under hull deciding decide_releases upper_delta stepped "
         "pairs_of_rows labels_of_majority Ballots.moves Ballots.pairs Labels.neighbours "
         "promised_by",
     ),
     "noise": (
-        ("tests/noise/test_noise.py", f"{PROOFS}settings.py"),
+        ("tests/noise/test_noise.py", f"{PROOFS}settings.py", FLIPS),
         "noise_fits Noise.__init__ Noise.scale Noise.spent Noise.decide Noise.mean "
         "noise_loss noise noise_rows",
     ),
     "workloads": (
-        ("tests/local/test_workload.py", f"{PROOFS}settings.py", f"{PROOFS}hostile.py"),
+        ("tests/local/test_workload.py", FLIPS, f"{PROOFS}settings.py", f"{PROOFS}hostile.py"),
         "gram_matrix times inverse second_moments workload at_most_at_all_patterns",
     ),
     "findings": (
@@ -141,7 +142,10 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         "Formulas.kept Formulas.call Formulas.sides Formulas.value digits finding",
     ),
     "files": (
-        (JUDGE, f"{PROOFS}verify_says.py", f"{PROOFS}forged.py", f"{PROOFS}hostile.py"),
+        (
+            *(JUDGE, FLIPS, f"{PROOFS}exact.py"),
+            *(f"{PROOFS}{name}.py" for name in ("verify_says", "forged", "hostile")),
+        ),
         "ReadObject.unread read check design not_below optimum main",
     ),
 }
@@ -193,7 +197,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "lp.loop": tuple(
         f"tests/lp/test_{name}.py"
-        for name in ("problem", "families", "order", "failures", "start", "gap")
+        for name in ("problem", "families", "order", "failures", "start", "gap", "door")
     ),
 }
 """By module, of which every function is guarded, the tests: first what notices most, soonest."""

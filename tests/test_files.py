@@ -256,3 +256,13 @@ def test_names_and_integers_of_json() -> None:
 def test_paths_that_cannot_become_a_file(name: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=told):
         write_json(tmp_path / name, {})
+
+
+def test_rows_of_numbers_are_read_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text("1, 2:0.5\n\n3\n")
+    assert files.read_rows(path) == [[1, 2, 0.5], [3]]
+    for text in ("", "one\n"):
+        path.write_text(text)
+        with pytest.raises(ParameterError, match="it must hold numbers only"):
+            files.read_rows(path)

@@ -262,7 +262,7 @@ class _Loop:
         broken = self.relaxation.rows.violation(x) / size
         residual, written = float(np.max(broken, initial=0.0)), self.model.rows.count
         if residual > 100 * tolerance:
-            if residual > np.max(broken[:written], initial=0.0) <= tolerance:
+            if np.max(broken[:written], initial=0.0) <= tolerance:
                 # Only cuts are violated: the solver ignores them.
                 return self.stalled(residual)
             return self.failure(Status.NUMERICAL, "the point returned fails its own rows")

@@ -221,10 +221,11 @@ def vertex(
         # The basis matrix is singular.
         return None
     duals[tight] = y[tight]
-    # Steps of iterative refinement.
-    for _ in range(2):
-        duals[tight] += factor.solve(model.cost[basic] - square.T @ duals[tight], trans="T")
-        x[basic] += factor.solve(limit - tight_rows @ x)
+    # Steps of iterative refinement; of a matrix that is nearly singular they are beyond all floats.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(2):
+            duals[tight] += factor.solve(model.cost[basic] - square.T @ duals[tight], trans="T")
+            x[basic] += factor.solve(limit - tight_rows @ x)
     return x, duals
 
 

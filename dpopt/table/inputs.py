@@ -75,7 +75,7 @@ class Edges:
 
         Outputs that share both variables are one entry.
         """
-        size = int(max(first.max(initial=0), second.max(initial=0))) + 1
+        size = int(second.max(initial=0)) + 1
         # A pair of variables v, w is coded as v * size + w.
         codes = np.sort(first * size + second, axis=1)
         new = np.diff(codes, axis=1, prepend=-1) != 0

@@ -385,3 +385,32 @@ def test_the_numbers_of_a_guarantee_are_checked_anew(path: Path) -> None:
     assert not path.exists()
     with pytest.raises(ParameterError, match="epsilon is nan"):
         charge(Ledger(path, Guarantee(1.0)), broken)
+
+
+def test_labels_designed_together_are_charged_once_and_of_fresh_votes(path: Path) -> None:
+    design = dpopt.design(dpopt.Majority(1, 5.0, releases=2, total_epsilon=0.3, total_delta=0.5))
+    ledger = Ledger(path)
+    for fresh in (None, False):
+        with pytest.raises(ParameterError, match=f"fresh is {fresh} and releases is 2"):
+            ledger.charge(design, fresh=fresh)
+    assert ledger.charge(design, fresh=True).spent == Guarantee(0.3, 0.5)
+
+
+def test_words_of_an_entry_have_a_length(path: Path) -> None:
+    ledger = Ledger(path)
+    assert charge(ledger, dataset="x" * 200, what="y" * 1000).what == "y" * 1000
+    several: list[dict[str, Any]] = [{"dataset": "x" * 201}, {"what": "y" * 1001}]
+    for longer in several:
+        with pytest.raises(ParameterError, match="must be a text of at least one and at most"):
+            charge(ledger, **longer)
+
+
+def test_the_name_of_an_input_is_no_list_of_letters(path: Path) -> None:
+    design = dpopt.design(dpopt.Kernel([[0, 1], [1, 0]], 0.1, input_names=["yes", "no"]))
+    assert Ledger(path).release(design, "yes") in (0, 1)
+
+
+def test_a_ledger_shows_its_budget(path: Path, tmp_path: Path) -> None:
+    assert repr(Ledger(path)) == f"Ledger({str(path)!r})"
+    limited = Ledger(tmp_path / "b.ledger", TENTH)
+    assert repr(limited) == f"Ledger({str(limited.path)!r}, budget={TENTH})"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dpopt import InfeasibleError, ParameterError, Problem, SolverError, Status, solve
-from dpopt.lp import Backend, Rows, Separation, make_rows
+from dpopt.lp import Backend, Model, Rows, Separation, make_rows
 from dpopt.lp.backends import RawSolution, get_backend
 from dpopt.lp.backends.cvxpy import Cvxpy
 from dpopt.lp.backends.highs import Highs
@@ -352,3 +353,165 @@ def test_a_relative_gap_is_a_share(gap: float) -> None:
     with pytest.raises(ParameterError, match="^relative_gap is .* in .0, 1.[.]$"):
         solve(budget(), relative_gap=gap)
     assert solve(budget(), relative_gap=1.0).status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("raw", [None, "optimal", replace(RIGHT, status="optimal")], ids=str)
+def test_an_answer_that_is_none(raw: Any) -> None:
+    error = failure_of(budget(), Script(lambda way, model: raw))  # noqa: ARG005
+    assert error.status == "numerical"
+    assert "its answer is no RawSolution" in str(error)
+
+
+def test_the_next_way_is_tried_unless_time_is_used_up() -> None:
+    backend = scripted(said(None, status=Status.NUMERICAL), RIGHT)
+    assert solve(budget(), backend).objective == 1.5
+    backend = scripted(said(None, status=Status.TIME_LIMIT), RIGHT)
+    assert failure_of(budget(), backend).status == "time_limit"
+    assert backend.runs == [0]
+
+
+def test_multipliers_without_a_bound_make_no_program_unbounded() -> None:
+    """Of free variables in a box of rows; with multipliers 0 their costs are bounded by nothing."""
+    problem = free_pair()
+    problem.add_rows("box", np.eye(2), lower=-1.0, upper=1.0)
+    assert failure_of(problem, scripted(said([1.0, 1.0], [0.0, 0.0]))).status == "numerical"
+
+
+def test_a_start_of_another_backend_has_no_use_for_its_basis() -> None:
+    start = solve(budget())
+    assert start.basis is not None
+    assert solve(budget(), scripted(RIGHT), start=start).objective == 1.5
+
+
+def test_the_backend_that_is_asked_solves_large_programs_too() -> None:
+    """Of 150 variables, from which a family begins with rows."""
+    problem = Problem()
+    problem.add_variables("x", 150, lower=0.0, upper=1.0)
+    row = make_rows(np.ones((1, 150)), upper=150.0)
+    problem.add_family("first", lambda x: Separation(row, 0.0, x.size), first=lambda: row)
+    problem.maximise(np.ones(150))
+    backend = Script(
+        lambda way, model: RawSolution(  # noqa: ARG005
+            Status.OPTIMAL, model.upper, np.zeros(model.rows.count), 1, ""
+        )
+    )
+    assert solve(problem, backend).objective == 150.0
+    assert backend.runs == [0]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_wrong_answer_that_no_way_mends(lie: str) -> None:
+    assert failure_of(budget(), scripted(LIES[lie])).status == "numerical"
+
+
+@pytest.mark.parametrize("wrong", [said([1.0], [-0.5]), said([1.0, 0.5], [-0.5, 0.0])], ids=str)
+def test_an_answer_of_another_size(wrong: RawSolution) -> None:
+    error = failure_of(budget(), scripted(wrong))
+    assert "of finite numbers" in str(error)
+
+
+def test_a_point_that_breaks_one_of_two_rows() -> None:
+    problem = budget()
+    problem.add_rows("kept", [[1.0, 0.0]], upper=1.0)
+    wrong = said([1.0, 1.0], [-0.5, 0.0])
+    assert failure_of(problem, scripted(wrong)).status == "numerical"
+    near = solve(problem, scripted(said([1.0, 0.5 + 2.5e-9], [-0.5, 0.0])))
+    assert near.residual == pytest.approx(5e-9, rel=1e-6)
+
+
+def test_a_family_that_is_content_does_not_hide_another() -> None:
+    problem = budget()
+    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
+    problem.add_family("content", lambda x: Separation(NO_ROWS, 0.0, x.size))
+    assert solve(problem).objective == pytest.approx(1.25)
+
+
+def test_an_optimum_of_what_has_none() -> None:
+    assert failure_of(free_pair(), scripted(said([1.0, 1.0], []))).status == "unbounded"
+
+
+def test_rounds_up_to_the_most_are_run() -> None:
+    problem = free_pair()
+    problem.set_bounds("x", lower=-2.0, upper=2.0)
+    problem.add_family("disc", disc)
+    needed = solve(problem).rounds
+    assert solve(problem, max_rounds=needed).rounds == needed
+    assert failure_of(problem, "highs", max_rounds=needed - 1).status == "iteration_limit"
+
+
+def test_a_later_objective_is_rough_and_its_time_counts() -> None:
+    """Of all optima on a face, by a solver that takes its time and is 1e-4 off."""
+    problem = budget()
+    problem.maximise([1.0, 2.0])
+    problem.then_maximise([1.0, 0.0])
+    rough = said([1.0 - 1e-4, 0.5 + 5e-5], [0.0, 0.0])
+
+    def answer(way: int, model: Model) -> RawSolution:
+        del way
+        time.sleep(0.02)
+        return said([1.0, 0.5], [-1.0]) if model.rows.count == 1 else rough
+
+    backend, begun = Script(answer), time.perf_counter()
+    solution = solve(problem, backend)
+    assert 0.02 * len(backend.runs) <= solution.seconds <= time.perf_counter() - begun
+    assert solution.x.tolist() == [1.0 - 1e-4, 0.5 + 5e-5]
+    assert (len(backend.runs), solution.note) == (3, "")
+
+
+def test_rows_may_be_missed_by_a_share_of_the_largest_variable() -> None:
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1e7)
+    problem.add_rows("limit", [[1.0, 0.0]], upper=1e6)
+    problem.maximise([1.0, 0.0])
+    assert solve(problem, scripted(said([1e6 + 1e-3, 0.0], [-1.0]))).residual == pytest.approx(1e-3)
+
+
+def test_a_free_variable_is_bounded_by_what_rows_imply() -> None:
+    """A multiplier is 1e-6 off, and leaves a reduced cost to a variable without an end."""
+    problem = Problem()
+    problem.add_variables("x", 1, lower=0.5, upper=1.0)
+    problem.add_variables("top", 1, lower=-np.inf, upper=np.inf)
+    problem.add_rows("above", {"x": [[-1.0]], "top": [[1.0]]}, lower=0.0)
+    problem.minimise({"top": 1.0})
+    assert solve(problem, scripted(said([0.5, 0.5], [1.0 - 1e-6]))).bound == pytest.approx(0.5)
+
+
+@dataclass
+class Warm(Script):
+    """It ends with a basis: the statuses of variables, of which 1 is basic, and of rows."""
+
+    columns: tuple[int, ...] = ()
+    rows: tuple[int, ...] = (2,)
+
+    def begin(self, columns: Any, rows: Any) -> None:
+        del columns, rows
+
+    def basis(self) -> tuple[Any, Any]:
+        return np.array(self.columns, dtype=np.int8), np.array(self.rows, dtype=np.int8)
+
+
+@pytest.mark.parametrize(
+    ("columns", "off"), [((2, 1), 0.0), ((1, 0), 3e-7)], ids=["right", "wrong"]
+)
+def test_a_rough_answer_is_refined_at_its_basis_if_that_is_right(
+    columns: tuple[int, ...], off: float
+) -> None:
+    rough = said([1.0, 0.5 - 3e-7], [-0.5])
+    backend = Warm(lambda way, model: rough, columns=columns)  # noqa: ARG005
+    assert solve(budget(), backend).objective == pytest.approx(1.5 - off, abs=1e-15)
+    assert backend.runs == ([0, 1] if off else [0])
+
+
+def test_a_basis_whose_numbers_are_beyond_all_floats_refines_nothing() -> None:
+    def finite(x: np.ndarray) -> Separation:
+        assert np.all(np.isfinite(x))
+        return Separation(NO_ROWS, 0.0, 1)
+
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_rows("limits", [[1.0, 0.0], [0.0, 5e-324]], upper=1.0)
+    problem.add_family("finite", finite)
+    problem.maximise([1.0, 1.0])
+    rough = said([1.0 - 3e-7, 1.0], [-1.0, 0.0])
+    backend = Warm(lambda way, model: rough, columns=(1, 1), rows=(2, 2))  # noqa: ARG005
+    assert solve(problem, backend).objective == pytest.approx(2.0 - 3e-7, abs=1e-15)

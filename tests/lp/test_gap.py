@@ -11,7 +11,7 @@ import dpopt
 from dpopt import Problem, ProgressEvent, majority, reporting, solve
 from dpopt.lp import Progress, Separation, make_rows
 from experiments.majority import baselines
-from tests.lp.zoo import by_scipy
+from tests.lp.zoo import by_scipy, disc
 
 
 def listed(matrix: np.ndarray, most: int) -> Callable[[np.ndarray], Separation]:
@@ -105,3 +105,59 @@ def test_rows_to_begin_with_are_of_the_reduced_set() -> None:
     bare.maximise({"gamma": majority.surrogate_weights(301).values})
     bare.add_family("corners", majority.CornerOracle(setting), over="gamma")
     assert solve(problem).objective == pytest.approx(solve(bare).objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("later", ["bounds", "rows"])
+def test_a_strictly_feasible_point_that_later_limits_exclude_is_not_used(later: str) -> None:
+    """On the disc with x_0 >= 0.9 the best of 4 x_1 - x_0 is at (0.9, 0.43589)."""
+    problem, events = Problem("cap"), list[ProgressEvent]()
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.add_family("disc", disc)
+    problem.maximise([-1.0, 4.0])
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    if later == "bounds":
+        problem.set_bounds("x", lower=[0.9, -2.0])
+    else:
+        problem.add_rows("late", np.eye(2), lower=[0.9, -2.0])
+    with reporting(events.append):
+        solution = solve(problem, stop_at_gap=0.9)
+    best = 4 * np.sqrt(0.19) - 0.9
+    assert solution.x[0] >= 0.9 - 1e-9
+    assert solution.objective <= best + 1e-8
+    for progress in [event for event in events if isinstance(event, Progress)]:
+        assert progress.bound - progress.gap <= best + 1e-8
+
+
+def test_only_what_ends_early_says_so() -> None:
+    """Without a strictly feasible point a solve goes on to the optimum, with no gap until then."""
+    problem, events = Problem("disc"), list[ProgressEvent]()
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.maximise([3.0, 4.0])
+    problem.set_inside({"x": 0.0}, slack=1.0)
+    at_once = solve(problem, stop_at_gap=0.9)
+    assert at_once.status == dpopt.Status.OPTIMAL
+    assert at_once.basis is not None
+    assert at_once.basis.variables
+    problem = Problem("disc")
+    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem.maximise([3.0, 4.0])
+    problem.add_family("disc", disc)
+    with reporting(events.append):
+        assert solve(problem, stop_at_gap=0.9).status == dpopt.Status.OPTIMAL
+    gaps = [event.gap for event in events if isinstance(event, Progress)]
+    assert gaps[:-1] == [np.inf] * (len(gaps) - 1)
+    assert gaps[-1] == pytest.approx(0.0, abs=1e-7)
+    problem.set_inside({"x": [0.3, 0.0]}, slack=0.7)
+    for share in (0.9, 1e-3):
+        early = solve(problem, stop_at_gap=share)
+        assert early.status == dpopt.Status.GAP
+        assert 1e-7 < early.gap <= share * 5.0
+        assert np.linalg.norm(early.x) <= 1.0
+
+
+def test_a_wrong_claim_of_room_ends_nothing_early() -> None:
+    problem, best = packing(2)
+    problem.set_inside({"x": 0.0}, slack=50.0)
+    solution = solve(problem, stop_at_gap=0.5)
+    assert solution.residual <= 1e-9
+    assert solution.objective <= best + 1e-9

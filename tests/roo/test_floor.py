@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
@@ -202,3 +202,28 @@ def test_the_table_solves_its_program(n: int, k: int, epsilon: float, backend: s
     assert table.growth == setting.growth
     lift = sum(w - c for c, w in enumerate(table.floor))
     assert table.value == pytest.approx(lift, rel=1e-12)
+
+
+def test_no_block_has_a_larger_ratio_than_its_bound() -> None:
+    """Random convex weights: all blocks, and all (c, d) in them that have to be checked."""
+    rng, checked = np.random.default_rng(3), 0
+    for _ in range(60):
+        n, k, last, unit = (int(rng.integers(a, b)) for a, b in ((1, 9), (2, 6), (1, 5), (1, 9)))
+        steps = sorted(rng.integers(0, unit + 1, last).tolist())
+        weights = [last * unit - sum(steps[c:]) for c in range(last)]
+        if weights[0] <= 0:
+            continue
+        floor = verify.Floor(n, k, weights, unit)
+        rises = list(combinations_with_replacement(range(min(last, n - 1) + 1), 2))
+        falls = list(combinations_with_replacement(range(1, min(n, last + 1) + 1), 2))
+        for (c1, c2), (d1, d2) in product(rises, falls):
+            over, under = floor.bound(c1, c2, d1, d2)
+            for c, d in product(range(c1, c2 + 1), range(d1, d2 + 1)):
+                other = max(d, floor.even(c)) if d > last else d
+                if d >= min(floor.even(c), last + 1) and (
+                    c + other == n if k == 2 else c + other <= n
+                ):
+                    _, a, b = floor.ratio(c, d)
+                    assert a * under <= over * b
+                    checked += 1
+    assert checked > 5000

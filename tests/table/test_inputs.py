@@ -307,3 +307,40 @@ def test_moves_are_each_listed_once_with_all_categories_in_position(
             moved[move.taker] += 1
             assert moved == table[after]
     assert found == Counter(one_moved(table))
+
+
+def test_directed_edges_sum_over_their_outputs() -> None:
+    for name in CASES:
+        edges = CASES[name].edges
+        first, second, sums = edges.directed()
+        listed = edges.listed()
+        each = [side for one, other, _ in listed for side in [list(zip(one, other, strict=True))]]
+        each += [[(w, v) for v, w in pairs] for pairs in each]
+        assert sums.shape == (len(each), first.size)
+        for row, pairs in zip(sums.toarray(), each, strict=True):
+            at = np.flatnonzero(row)
+            assert row[at].tolist() == [1.0] * len(pairs)
+            assert list(zip(first[at].tolist(), second[at].tolist(), strict=True)) == pairs
+
+
+@pytest.mark.parametrize("data", [[0.0], [-1], [5], ["0"], [True], [-1, 5], [[0]]], ids=str)
+def test_what_is_no_number_of_an_input(data: object) -> None:
+    with pytest.raises(ParameterError, match="inputs must"):
+        Graph(5, 2).located(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[1, 2], [1, 1, 1, 0], [[[1, 1, 1]]], 3, [1.0, 1.0, 1.0], [3, 1, -1], [1, 1, 2]],
+    ids=str,
+)
+def test_what_is_no_histogram(data: object) -> None:
+    inputs = SortedHistograms(3, 3)
+    assert inputs.located([1, 1, 1])[0].tolist() == [[1, 1, 1]]
+    with pytest.raises(ParameterError, match="^counts"):
+        inputs.located(data)
+
+
+def test_counts_that_only_64_bits_add_up() -> None:
+    with pytest.raises(ParameterError, match="must add up to 3 records"):
+        SortedHistograms(3, 4).located([(1 << 63) - 1, (1 << 63) - 1, 5, 0])

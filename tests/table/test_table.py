@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from dpopt.privacy import Certificate
 from dpopt.privacy.exact import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
+from dpopt.privacy.release import seeded
 from dpopt.table import (
     Graph,
     Inputs,
@@ -160,7 +162,7 @@ def test_rounding_keeps_equal_rows_equal() -> None:
 
 def test_a_constant_table_has_the_slack_of_its_rarest_output() -> None:
     inputs = Words(2, 4, True)
-    flat = constant(inputs, np.ones(1) / 16)
+    flat = constant(inputs, np.ones(2) / 16)
     proof = certify_table(flat, Guarantee(0.5))
     assert float(proof.slack) == pytest.approx((math.exp(0.5) - 1) / 16)
 
@@ -320,3 +322,89 @@ def test_columns_have_a_line_for_each_entry(inputs: list | None, outputs: list |
     shares = [0.25, 0.5, 0.25, 0.5, 0.25, 0.25]
     assert list(columns) == ["input", "output", "probability"]
     assert lines == [(x, y, share) for (x, y), share in zip(sides, shares, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("weights", "total"),
+    [
+        ([1, 2, 2, 1], 3),
+        ((1, 2, 2), 3),
+        ((1.0, 2.0, 2.0, 1.0), 3),
+        ((-1, 4, 2, 1), 3),
+        ((0, 0, 0, 0), 0),
+        ((1, 2, 2, 1), 3.0),
+        ((1, 2, 2, 2), 3),
+    ],
+    ids=str,
+)
+def test_what_is_no_table(weights: Any, total: Any) -> None:
+    assert Table(Graph(2, 2), (1, 2, 2, 1), 3).total == 3
+    with pytest.raises(ParameterError, match="must be|sum to"):
+        Table(Graph(2, 2), weights, total)
+
+
+def test_a_table_is_read_as_it_is_written() -> None:
+    for inputs in CASES.values():
+        table = random_table(inputs, 5, 1.0)
+        assert Table.read(inputs, table.plain()) == table
+    for rows in ([["1"], ["2", "2", "1"]], [["1", "2"]], [["1", "2"]] * 3):
+        with pytest.raises(ParameterError, match="rows of other lengths"):
+            Table.read(Graph(2, 2), {"total": "3", "weights": rows})
+
+
+def test_few_draws_are_of_what_has_a_weight() -> None:
+    """All of each row on its last variable."""
+    for inputs in CASES.values():
+        last = inputs.starts[1:] - 1
+        table = rounded(inputs, np.bincount(last, minlength=inputs.size).tolist())
+        variables = inputs.table()
+        queries = inputs.every()
+        drawn, single = table.drawn(queries, seeded(np.random.default_rng(1)))
+        assert not single
+        assert set(variables[np.arange(len(drawn)), drawn]) == set(last)
+
+
+def test_a_certificate_names_its_tightest_inequality() -> None:
+    table = Table(Graph(2, 2), (3, 1, 2, 2), 4)
+    assert certify_table(table, Guarantee(0.7)).tightest == "inputs 1 and 0, output 1"
+
+
+def test_points_that_are_none() -> None:
+    inputs = Graph(2, 2)
+    for wrong in ([1.0, 0.0, 1.0], [1.0, 0.0, 1.0, math.nan], [1.0, 0.0, 1.0, math.inf]):
+        with pytest.raises(ParameterError, match="point must hold 4 finite numbers"):
+            polished(inputs, np.array(wrong), Guarantee(1.0))
+    with pytest.raises(ParameterError, match="negative probability"):
+        rounded(inputs, [1, 0, 2, -1])
+
+
+def test_an_interior_point_is_half_the_mean_and_half_uniform_on_what_is_used() -> None:
+    flat = interior(Graph(2, 3), np.array([0.75, 0.25, 0.0, 0.5, 0.5, 0.0]))
+    assert flat.matrix().tolist() == [[0.5625, 0.4375, 0.0]] * 2
+
+
+def test_few_bits_are_repaired_with_more_of_the_strict_table() -> None:
+    """Slack and rounding are a few units of 2^-19, far above all multiples of the least share."""
+    inputs, half, guarantee = Graph(2, 2), 1 << 18, Guarantee(2.0**-15)
+    table = Table(inputs, (half + 6, half - 6, half - 6, half + 6), 2 * half)
+    strict = constant(inputs, np.ones(2), 19)
+    made, _ = repair(table, strict, lambda t: certify_table(t, guarantee), 19)
+    # (2^18 + 4) / (2^18 - 4) is above e^(2^-15).
+    assert made.weights[0] <= half + 3
+
+
+def test_each_refusal_gives_a_new_chord() -> None:
+    """Of a convex slack, -0.2 at share 0, 0 at 0.9 and 0.1 at 1, the second new chord is exact."""
+    inputs = Graph(2, 2)
+    shares = list[float]()
+
+    def certify(table: Table) -> Any:
+        share = 2 * table.masses[1]
+        shares.append(share)
+        if (slack := max(-0.2 + 0.125 * share, share - 0.9)) < 0:
+            raise NotPrivateError("refused", excess=-slack)
+
+    repair(
+        rounded(inputs, [1, 0, 0, 1]), constant(inputs, np.ones(2)), certify, 62, Fraction(1, 10)
+    )
+    assert shares == pytest.approx([0, 2 / 3, 11 / 13, 0.9])
