@@ -39,8 +39,7 @@ from dpopt._types import Vector
 from dpopt.composition import Enclosed, decided_delta, interval
 from dpopt.lp import Backend, Separation, Solution, make_rows, solve
 from dpopt.privacy import Problem
-from dpopt.privacy.exact import Certificate
-from dpopt.privacy.guarantee import Guarantee, in_short
+from dpopt.privacy.guarantee import Certificate, Guarantee, in_short
 from dpopt.shape import Design, Setting, made
 from dpopt.table import Table, probabilities_of, rounded
 from dpopt.table.inputs import Inputs

@@ -40,11 +40,10 @@ from dpopt._types import IntVector, Json, Vector, brief
 from dpopt.files import check_json_target, versions
 from dpopt.lp import Backend, Solution, Status, solve
 from dpopt.privacy import Problem
-from dpopt.privacy.exact import Certificate
-from dpopt.privacy.guarantee import Guarantee, in_short
+from dpopt.privacy.guarantee import Certificate, Guarantee, in_short, plain
 from dpopt.privacy.release import Source, below, seeded, system
-from dpopt.privacy.saved import AUDIT, STATED, plain, read_sealed, seal
 from dpopt.proofs import SMALL, Bound, Optimality, laid_beside, optimality
+from dpopt.proofs.saved import AUDIT, STATED, read_sealed, seal
 from dpopt.table import (
     Losses,
     Table,
@@ -57,8 +56,7 @@ from dpopt.table import (
     rounded,
 )
 from dpopt.table.least import dominating_pair, least_of_table, pairs_of
-from dpopt.table.rounding import alike
-from dpopt.table.table import BITS
+from dpopt.table.table import BITS, alike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,15 @@ from typing import Any, TypeVar
 
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogLocator, NullLocator
 
 from experiments import style
+from experiments.registry import Table
 
 _Value = TypeVar("_Value")
+Looks = Mapping[Any, tuple[str, dict[str, Any]]]
+"""Label and keywords of ``axes.plot`` for the curve of each value of a column."""
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
 _LETTER = 0.42
@@ -80,6 +85,67 @@ def panels(
         # The legend is below: the middle of the panels is above that of the figure.
         figure.supylabel(up, y=0.58, fontsize="medium")
     return figure, made
+
+
+def draw(axes: Axes, table: Table, across: str, up: str, looks: Looks, by: str) -> None:
+    """Draw one column against another: a curve for each value of a third that the table has."""
+    for value, (label, look) in looks.items():
+        part = table.select(**{by: value})
+        if part.rows:
+            axes.plot(part.column(across), part.column(up), label=label, **look)
+
+
+def plain_ticks(*scales: Axis, subs: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Write plain numbers on logarithmic axes, at these multiples of powers of ten."""
+    for scale in scales:
+        scale.set_major_locator(LogLocator(subs=subs))
+        scale.set_major_formatter("{x:g}")
+        scale.set_minor_locator(NullLocator())
+
+
+def by_panel(
+    table: Table,
+    names: Sequence[str],
+    title: str,
+    *layout: Any,  # noqa: ANN401
+    **shape: Any,  # noqa: ANN401
+) -> tuple[style.PrintedFigure, dict[Axes, Table]]:
+    """Return a figure with a panel for each case of some columns, and the rows of each panel.
+
+    Args:
+        table: what is drawn.
+        names: of the columns whose cells tell the panels apart.
+        title: of each panel, with names of columns in braces.
+        *layout: columns of panels, and the names of their axes, as in `panels`.
+        **shape: likewise.
+    """
+    first: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in table.records:
+        first.setdefault(tuple(row[name] for name in names), row)
+    figure, each = panels(len(first), *layout, **shape)
+    parts = [table.select(**dict(zip(names, case, strict=True))) for case in first]
+    for axes, row in zip(each, first.values(), strict=True):
+        axes.set_title(title.format(**row))
+    return figure, dict(zip(each, parts, strict=True))
+
+
+def draw_columns(
+    axes: Axes,
+    table: Table,
+    across: str,
+    curves: Mapping[str, tuple[str, Mapping[str, Any]]],
+    *,
+    least: float = -math.inf,
+) -> None:
+    """Draw columns of a table against another one: of each its label, and keywords of its curve.
+
+    A curve has a gap where its column is empty, or not above ``least``.
+    """
+    for column, (label, look) in curves.items():
+        values = [
+            math.nan if value is None or value <= least else value for value in table.column(column)
+        ]
+        axes.plot(table.column(across), values, label=label, **look)
 
 
 def whole_row(axes: Axes) -> None:

@@ -20,35 +20,46 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from dpopt.files import replacing, versions, write_json
 from experiments import style as styles
 from experiments.entry import make_folder
 from experiments.parameters import changed, plain, text_of
 from experiments.refuted import CHECKER, Refutation, checker, refutations_of
-from experiments.registry import Cell, Comparison, Experiment, Outcome, Table
+from experiments.registry import Comparison, Experiment, Outcome, Table
 from experiments.store import commit
 
 PICTURES = ("png", "pdf")
 """Endings of the pictures of an experiment."""
 
 _GENERATED = "generated data"
-# What stands in a record, and in what tells when a run was, unless it is null.
-_TYPES: Mapping[str, Any] = {
-    "when": str,
-    "seconds": int | float,
-    "failure": str,
-    "full": bool,
-    "style": str,
-    "configuration": dict,
-    "versions": dict,
-    "commit": str,
-    "own_parameters": bool,
-    "reused": bool,
-}
 # What tells of a run, and what of that stands in the record too.
 _SHARED = ("full", "style", "configuration", "own_parameters")
 _RUN = ("when", "seconds", *_SHARED, "reused", "commit", "failure")
+
+
+class _Record(TypedDict, total=False):
+    """What is read of both; what else is written is for those who read the files alone."""
+
+    when: str | None
+    seconds: float | None
+    failure: str | None
+    full: bool
+    style: str
+    configuration: dict[str, Any]
+    versions: dict[str, str]
+    commit: str | None
+    own_parameters: bool
+    reused: bool
+    data: str
+    generated: bool
+    comparisons: tuple[Comparison, ...]
+    tables: dict[str, Table]
+
+
+_READER: TypeAdapter[Any] = TypeAdapter(_Record)
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,17 +138,21 @@ class Entry:
             figure.draw_without_rendering()
         return figure
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, pictures: Mapping[str, bytes] | None = None) -> None:
         """Write tables, figure and record to a folder, as the command does.
+
+        Of a run that failed only that is written, and when it was.
 
         Args:
             folder: it is made if it is not there.
+            pictures: as `draw` returns them; they are drawn if None.
 
         Raises:
             ParameterError: if it cannot be written to.
         """
         make_folder(Path(folder))
-        write_outcome(self, Path(folder))
+        if self.outcome is not None:
+            write_outcome(self, Path(folder), pictures)
         keep_run(self, Path(folder))
 
     @property
@@ -186,20 +201,20 @@ def keep_run(entry: Entry, folder: Path) -> None:
 def kept_run(name: str, folder: Path) -> dict[str, Any]:
     """Return what a folder tells of the last run of an experiment; nothing if it cannot be read."""
     try:
-        found = json.loads(run_path(name, folder).read_text(encoding="utf-8"))
+        return _read(run_path(name, folder))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and _sound(found) else {}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return _READER.validate_json(path.read_bytes(), strict=True)
 
 
 def last_seconds(experiment: Experiment, config: Any, folder: Path) -> float | None:  # noqa: ANN401
     """Return how long the last run into a folder took, if it had the same parameters."""
     about = kept_run(experiment.name, folder)
-    found = about.get("seconds")
     same = plain(about.get("configuration")) == plain(asdict(config))
-    if not same or about.get("failure") is not None or not isinstance(found, int | float):
-        return None
-    return float(found)
+    return about.get("seconds") if same and about.get("failure") is None else None
 
 
 def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
@@ -208,25 +223,30 @@ def kept_entry(experiment: Experiment, folder: Path) -> Entry | None:
     if not record.exists() and not run.exists():
         return None
     try:
-        about = json.loads(run.read_text(encoding="utf-8")) if run.exists() else {}
+        about = _read(run) if run.exists() else {}
         # Of a failed run there is no record, or that of an earlier one.
-        failed = about.get("failure") is not None
-        kept = about if failed else json.loads(record.read_text("utf-8"))
-        if _sound(about) and _sound(kept):
-            return _kept(experiment, kept, about)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        pass
-    said = "its files cannot be read; run it again."
-    return Entry(experiment, None, None, said, when=None, commit=None)
-
-
-def _sound(record: Mapping[str, Any]) -> bool:
-    """Return whether what a record tells is of the types that it was written with."""
-    return all(
-        isinstance(record[name], kind) and isinstance(record[name], bool) == (kind is bool)
-        for name, kind in _TYPES.items()
-        if record.get(name) is not None
-    ) and all(isinstance(version, str) for version in (record.get("versions") or {}).values())
+        failure, outcome, made = about.get("failure"), None, about
+        if failure is None:
+            made = _read(record)
+            parts = (made[name] for name in ("tables", "comparisons", "data", "generated"))
+            outcome = Outcome(*parts)
+        return Entry(
+            experiment,
+            outcome,
+            about.get("seconds"),
+            failure,
+            full=made["full"],
+            when=about.get("when"),
+            configuration=plain(made["configuration"]),
+            versions=made.get("versions", {}),
+            style=made["style"],
+            commit=about.get("commit"),
+            own_parameters=made["own_parameters"],
+            reused=about.get("reused", False),
+        )
+    except (OSError, ValueError, KeyError):
+        said = "its files cannot be read; run it again."
+        return Entry(experiment, None, None, said, when=None, commit=None)
 
 
 def write_outcome(entry: Entry, folder: Path, pictures: Mapping[str, bytes] | None = None) -> None:
@@ -293,12 +313,8 @@ def to_csv(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.columns)
-    writer.writerows([_text(cell) for cell in row] for row in table.rows)
+    writer.writerows(table.rows)
     return buffer.getvalue()
-
-
-def _text(cell: Cell) -> str:
-    return "" if cell is None else repr(cell) if isinstance(cell, float) else str(cell)
 
 
 def record_of(entry: Entry) -> dict[str, Any]:
@@ -313,14 +329,7 @@ def record_of(entry: Entry) -> dict[str, Any]:
         "data": outcome.data,
         "generated": outcome.generated,
         "comparisons": [asdict(comparison) for comparison in outcome.comparisons],
-        "tables": {
-            name: {
-                "caption": table.caption,
-                "columns": list(table.columns),
-                "rows": [list(row) for row in table.rows],
-            }
-            for name, table in outcome.tables.items()
-        },
+        "tables": {name: vars(table) for name, table in outcome.tables.items()},
     }
 
 
@@ -330,30 +339,3 @@ def renew(path: Path, content: bytes) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_bytes(content)
-
-
-def _kept(experiment: Experiment, record: dict[str, Any], about: dict[str, Any]) -> Entry:
-    """Return the entry of a record; of a failed run it is what tells of the run itself."""
-    return Entry(
-        experiment,
-        None if "failure" in record else _outcome(record),
-        about.get("seconds"),
-        about.get("failure"),
-        full=record["full"],
-        when=about.get("when"),
-        configuration=plain(record["configuration"]),
-        versions=record.get("versions", {}),
-        style=record["style"],
-        commit=about.get("commit"),
-        own_parameters=record["own_parameters"],
-        reused=about.get("reused", False),
-    )
-
-
-def _outcome(record: dict[str, Any]) -> Outcome:
-    tables = {
-        name: Table(part["caption"], tuple(part["columns"]), tuple(map(tuple, part["rows"])))
-        for name, part in record["tables"].items()
-    }
-    comparisons = tuple(Comparison(**fields) for fields in record["comparisons"])
-    return Outcome(tables, comparisons, record["data"], record["generated"])

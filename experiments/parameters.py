@@ -34,7 +34,8 @@ from experiments.registry import Experiment
 
 _T = TypeVar("_T")
 _NONE = "none"
-_ENTRY = re.compile(r"(\w+): ?(.*)")
+# Of a docstring's attributes: a name, and its words, whose further lines are indented more.
+_ENTRY = re.compile(r"^ {4}(\w+): ?(.*(?:\n {5}.*)*)", re.MULTILINE)
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
@@ -196,18 +197,12 @@ def parameters_of(experiment: Experiment) -> dict[str, Parameter]:
 
 def documented(kind: type) -> dict[str, str]:
     """Return what the "Attributes:" of a class, and of those that it extends, say of each."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for each in reversed(kind.__mro__[:-1]):
         _, _, section = inspect.cleandoc(each.__doc__ or "").partition("\nAttributes:\n")
-        name = ""
-        for line in section.split("\n\n")[0].split("\n"):
-            entry = _ENTRY.match(line[4:]) if line[4:5].strip() else None
-            if entry is not None:
-                name = entry[1]
-                found[name] = [entry[2]]
-            elif name:
-                found[name].append(line.strip())
-    return {name: " ".join(words) for name, words in found.items()}
+        entries = _ENTRY.findall(section.split("\n\n")[0])
+        found |= {name: " ".join(words.split()) for name, words in entries}
+    return found
 
 
 def configured(experiment: Experiment, full: bool, settings: Mapping[str, object]) -> Any:  # noqa: ANN401
@@ -260,11 +255,7 @@ def parsed(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Any]:
 
 def check_names(experiments: Iterable[Experiment], names: Iterable[str]) -> None:
     """Refuse the name of a field that none of the experiments has."""
-    known = {
-        parameter.name
-        for experiment in experiments
-        for parameter in parameters_of(experiment).values()
-    }
+    known = {name for experiment in experiments for name in parameters_of(experiment)}
     for name in names:
         if name not in known:
             listed = f"one of {', '.join(sorted(known))}" if known else "none"
@@ -279,15 +270,15 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     return f"a known one; did you mean {' or '.join(near)}?" if near else f"{otherwise}."
 
 
-def text_of(value: object) -> str:
-    """Return the text from which `Parameter.parse` reads a value."""
+def text_of(value: object, room: str = "") -> str:
+    """Return the text from which `Parameter.parse` reads a value, with room after its marks."""
     if value is None:
         return _NONE
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
         mark = ";" if any(isinstance(part, str) for part in value) else ","
-        return mark.join(map(text_of, value))
+        return f"{mark}{room}".join(map(text_of, value))
     return repr(value) if isinstance(value, float) else str(value)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from dpopt import verify
 from experiments.registry import Comparison
@@ -104,12 +106,9 @@ def refutations() -> tuple[Refutation, ...]:
     """Return all of them, in the order of the papers' names."""
     known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     blocks = {f"@{name}": block for name, block in known["blocks"].items()}
-    listed: list[Refutation] = []
     for one in known["refutation"]:
-        formulas = tuple(f for part in one["formulas"] for f in blocks.get(part, [part]))
-        lists = {key: tuple(part) for key, part in one.items() if isinstance(part, list)}
-        listed.append(replace(Refutation(**one), **lists | {"formulas": formulas}))
-    return tuple(listed)
+        one["formulas"] = [f for part in one["formulas"] for f in blocks.get(part, [part])]
+    return TypeAdapter(tuple[Refutation, ...]).validate_python(known["refutation"])
 
 
 def refutations_of(

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,6 +65,13 @@ class Table:
             zip(*map(self.column, (name, *others)), strict=True) if others else self.column(name)
         )
         return list(dict.fromkeys(cells))
+
+    def grouped(self, name: str, *cases: str) -> dict[tuple[Any, ...], dict[Any, dict[str, Any]]]:
+        """Return the rows of each case of some columns, by their cells of another one."""
+        groups: dict[tuple[Any, ...], dict[Any, dict[str, Any]]] = {}
+        for row in self.records:
+            groups.setdefault(tuple(row[case] for case in cases), {})[row[name]] = row
+        return groups
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -234,9 +242,19 @@ class Experiment:
         """Return the configuration of a run as plain values."""
         return asdict(self.config if full else self.quick)
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Experiment], tuple[str, str]]:
+        """Another process finds the experiment by its name."""
+        return registered, (self.module, self.name)
+
 
 REGISTERED: dict[str, Experiment] = {}
 """The experiments of the modules that are imported, by name."""
+
+
+def registered(module: str, name: str) -> Experiment:
+    """Return an experiment of a module, which is imported."""
+    import_module(module)
+    return REGISTERED[name]
 
 
 @cache
@@ -246,6 +264,12 @@ def texts_of(folder: Path) -> Mapping[str, Any]:
     if not path.exists():
         return texts_of(folder.parent)
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def meanings(folder: Path, name: str, column: str = "method") -> Table:
+    """Return what ``items.toml`` of a folder says of each value of a column, as a table."""
+    known = texts_of(folder)["meanings"][name]
+    return Table.of([{column: value, "meaning": meaning} for value, meaning in known.items()])
 
 
 def experiment(
@@ -267,7 +291,7 @@ def experiment(
     captions = texts.get("captions", {}) | said.pop("captions", {})
     said["mathematics"] = tuple(said.get("mathematics", ()))
 
-    def registered(run: Callable[[Any], Outcome]) -> Experiment:
+    def register(run: Callable[[Any], Outcome]) -> Experiment:
         def captioned(config: Any) -> Outcome:  # noqa: ANN401
             outcome = run(config)
             tables = {
@@ -281,4 +305,4 @@ def experiment(
         REGISTERED[name] = made
         return made
 
-    return registered
+    return register

@@ -9,10 +9,11 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,10 +22,12 @@ from dpopt import DpoptError, ParameterError
 from experiments import style as styles
 from experiments.catalogue import named
 from experiments.entry import make_folder
-from experiments.kept import Entry, draw, keep_run, last_seconds, write_outcome
+from experiments.kept import Entry, draw, last_seconds
 from experiments.parameters import changed, configured, sensible
 from experiments.registry import Experiment, Outcome, telling, track
-from experiments.store import Keys, Store, keys_of
+from experiments.store import Store, keys_of
+
+_Value = TypeVar("_Value")
 
 CACHE = ".cache"
 """Folder of the store within the folder that is written to."""
@@ -51,14 +54,34 @@ class Job:
         """The name of the experiment."""
         return self.experiment.name
 
-    @property
-    def keys(self) -> Keys | None:
-        """The keys of its results; None if they are not kept."""
+    @cached_property
+    def keys(self) -> Mapping[str, str]:
+        """The keys of its results; none if they are not kept."""
         return keys_of(self.experiment, self.config, self.style)
 
-    def sensible(self) -> AbstractContextManager[None]:
-        """Take an arithmetic failure of the block as parameters that make no sense."""
-        return sensible(self.name, changed(self.experiment, asdict(self.config), self.full))
+    def entry(self, outcome: Outcome | None, seconds: float, failure: str | None = None) -> Entry:
+        """Return what the report says of it when it is done."""
+        return Entry(
+            self.experiment,
+            outcome,
+            seconds,
+            failure,
+            full=self.full,
+            configuration=asdict(self.config),
+            style=self.style,
+            own_parameters=not self.experiment.at_paper(self.config),
+        )
+
+    def timed(self, compute: Callable[[], _Value]) -> tuple[_Value, float]:
+        """Return what a part of the run makes, and how many seconds it took.
+
+        An arithmetic failure is that of a reader's parameters, which make no sense.
+        """
+        start = time.perf_counter()
+        own = changed(self.experiment, asdict(self.config), self.full)
+        with sensible(self.name, own):
+            value = compute()
+        return value, time.perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -66,20 +89,14 @@ class Made:
     """What came of a job.
 
     Attributes:
-        outcome: None if it failed.
+        entry: for the report.
         pictures: as `experiments.kept.draw` returns them; none if it failed.
-        seconds: that computing and drawing took, when they were done.
-        reused: whether the tables are those of an earlier run.
-        failure: why it failed; None if it did not.
-        refused: whether it failed because a parameter is not allowed.
+        refused: why a reader's own parameters are not allowed; None if they are.
     """
 
-    outcome: Outcome | None
+    entry: Entry
     pictures: Mapping[str, bytes]
-    seconds: float
-    reused: bool = False
-    failure: str | None = None
-    refused: bool = False
+    refused: str | None = None
 
 
 def run_all(
@@ -98,103 +115,71 @@ def run_all(
     Benchmarks (not repeatable) run alone and last, so that nothing disturbs their times.
     """
     store = Store(out / CACHE) if store is None else store
-    made = {job.name: kept for job in jobs if (kept := _kept(job, store)) is not None}
-    waiting = _longest_first([job for job in jobs if job.name not in made], out)
+    kept = [job for job in jobs if store.holds(job.keys)]
+    waiting = _longest_first([job for job in jobs if job not in kept], out)
     say(_told(len(jobs), len(waiting)))
-    found: dict[str, Entry] = {}
-    refused: dict[str, str] = {}
+    made: dict[str, Made] = {}
 
-    def keep(job: Job, made: Made) -> None:
-        own = job.config not in (job.experiment.config, job.experiment.quick)
-        if made.refused and own:
-            refused[job.name] = made.failure or ""
-            return
-        entry = found[job.name] = entry_of(job, made)
-        if made.outcome is not None:
-            write_outcome(entry, out, made.pictures)
-        keep_run(entry, out)
+    def keep(done: Made) -> None:
+        made[done.entry.experiment.name] = done
+        if done.refused is None:
+            done.entry.save(out, done.pictures)
 
-    by_name = {job.name: job for job in jobs}
-    for name, known in made.items():
-        keep(by_name[name], known)
+    for job in kept:
+        keep(make(job, store))
     together = [job for job in waiting if job.experiment.repeatable]
     if workers == 1 or len(together) < 2:
         together = []
     if together:
         with progress("experiments"):
-            for name, done in track(_in_processes(together, store, workers), len(together)):
-                keep(by_name[name], done)
+            for done in track(_in_processes(together, store, workers), len(together)):
+                keep(done)
     for job in waiting:
         if job not in together:
             with progress(job.name):
-                keep(job, make(job, store))
+                keep(make(job, store))
     store.limit()
-    return (
-        tuple(found[job.name] for job in jobs if job.name in found),
-        {job.name: refused[job.name] for job in jobs if job.name in refused},
-    )
+    in_order = [made[job.name] for job in jobs]
+    refused = {each.entry.experiment.name: each.refused for each in in_order if each.refused}
+    return tuple(each.entry for each in in_order if not each.refused), refused
 
 
 def make(job: Job, store: Store) -> Made:
     """Compute and draw what the store does not hold; what fails on purpose is told, not raised."""
-    start, keys = time.perf_counter(), job.keys
+    start = time.perf_counter()
     try:
-        outcome, computing, reused = computed(job, keys, store)
-        pictures, drawing = pictured(job, outcome, keys, store)
+        return pictured(job, computed(job, store), store)
     except DpoptError as error:
-        seconds, refused = time.perf_counter() - start, isinstance(error, ParameterError)
-        return Made(None, {}, seconds, failure=str(error), refused=refused)
-    return Made(outcome, pictures, computing + drawing, reused)
+        entry = job.entry(None, time.perf_counter() - start, str(error))
+        own = job.config not in (job.experiment.config, job.experiment.quick)
+        refused = own and isinstance(error, ParameterError)
+        return Made(entry, {}, str(error) if refused else None)
 
 
-def computed(job: Job, keys: Keys | None, store: Store) -> tuple[Outcome, float, bool]:
-    """Return the outcome of a job, the seconds it took, and whether it was kept from before.
+def computed(job: Job, store: Store) -> Entry:
+    """Return the outcome of a job; the seconds are of the run that computed it.
 
     Verdicts are kept only where the parameters are the paper's.
     """
-    kept = None if keys is None else store.get("tables", keys.tables)
-    if kept is not None:
-        return *kept, True
-    start = time.perf_counter()
-    with job.sensible():
+
+    def compute() -> Outcome:
         outcome = job.experiment.run(job.config)
-    if not job.experiment.at_paper(job.config):
-        outcome = replace(outcome, comparisons=())
-    seconds = time.perf_counter() - start
-    if keys is not None:
-        store.put("tables", keys.tables, (outcome, seconds))
-    return outcome, seconds, False
+        at_paper = job.experiment.at_paper(job.config)
+        return outcome if at_paper else replace(outcome, comparisons=())
+
+    (outcome, seconds), kept = store.get("tables", job.keys, lambda: job.timed(compute))
+    return replace(job.entry(outcome, seconds), reused=kept)
 
 
-def pictured(
-    job: Job, outcome: Outcome, keys: Keys | None, store: Store
-) -> tuple[dict[str, bytes], float]:
-    """Return the pictures of a job, and the seconds that drawing them took."""
-    kept = None if keys is None else store.get("pictures", keys.pictures)
-    if kept is not None:
-        return kept
-    start = time.perf_counter()
-    with job.sensible():
-        pictures = draw(job.experiment, outcome, job.style)
-    seconds = time.perf_counter() - start
-    if keys is not None:
-        store.put("pictures", keys.pictures, (pictures, seconds))
-    return pictures, seconds
+def pictured(job: Job, entry: Entry, store: Store) -> Made:
+    """Draw what was computed; the seconds are of both."""
+    outcome = entry.outcome or Outcome({})
 
+    def drawing() -> tuple[dict[str, bytes], float]:
+        return job.timed(lambda: draw(job.experiment, outcome, job.style))
 
-def entry_of(job: Job, made: Made) -> Entry:
-    """Return what the report says of a job that is done."""
-    return Entry(
-        job.experiment,
-        made.outcome,
-        made.seconds,
-        made.failure,
-        full=job.full,
-        configuration=asdict(job.config),
-        style=job.style,
-        own_parameters=not job.experiment.at_paper(job.config),
-        reused=made.reused,
-    )
+    (pictures, seconds), _ = store.get("pictures", job.keys, drawing)
+    return Made(replace(entry, seconds=(entry.seconds or 0.0) + seconds), pictures)
 
 
 @contextmanager
@@ -218,17 +203,6 @@ def progress(title: str) -> Iterator[None]:
             yield
 
 
-def _kept(job: Job, store: Store) -> Made | None:
-    """Return what is kept of a job; None if a part is missing."""
-    keys = job.keys
-    if keys is None:
-        return None
-    tables, pictures = store.get("tables", keys.tables), store.get("pictures", keys.pictures)
-    if tables is None or pictures is None:
-        return None
-    return Made(tables[0], pictures[0], tables[1] + pictures[1], reused=True)
-
-
 def _longest_first(jobs: Iterable[Job], out: Path) -> list[Job]:
     """Return jobs in an order in which the last ones end at about the same time.
 
@@ -250,30 +224,28 @@ def _told(count: int, waiting: int) -> str:
     return items if waiting == count else f"{items}, {count - waiting} kept from earlier runs"
 
 
-def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[tuple[str, Made]]:
-    """Yield each job's name and what came of it, as it is done."""
+def _in_processes(jobs: Sequence[Job], store: Store, workers: int) -> Iterator[Made]:
+    """Yield what came of each job, as it is done."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    # An experiment is found by its name in the other process.
-    given = [(job.name, vars(job) | {"experiment": None}) for job in jobs]
     pool = Parallel(workers, return_as="generator_unordered", pre_dispatch="all", batch_size=1)
     done: set[str] = set()
     try:
-        for name, made in pool(delayed(_make_named)(*each, store) for each in given):
-            done.add(name)
-            yield name, made
+        for made in pool(delayed(_make_in_a_pool)(job, store) for job in jobs):
+            done.add(made.entry.experiment.name)
+            yield made
     except TerminatedWorkerError:
         said = "a process of this run was ended from outside; run it again."
         for job in jobs:
             if job.name not in done:
-                yield job.name, Made(None, {}, 0.0, failure=said)
+                yield Made(job.entry(None, 0.0, said), {})
 
 
-def _make_named(name: str, about: Mapping[str, Any], store: Store) -> tuple[str, Made]:
-    """Run one experiment in a process of the pool; an interrupt is for the one that started it."""
+def _make_in_a_pool(job: Job, store: Store) -> Made:
+    """Run one experiment; an interrupt is for the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return name, make(Job(**{**about, "experiment": named(name)}), store)
+    return make(job, store)
 
 
 def run(
@@ -308,14 +280,10 @@ def run(
     if folder is not None:
         make_folder(folder)
     kept = folder / CACHE if cache is None and folder is not None else cache
-    job = Job(experiment, config, full, style)
-    keys = job.keys
-    store = Store(None if kept is None else Path(kept))
-    outcome, seconds, reused = computed(job, keys, store)
+    job, store = Job(experiment, config, full, style), Store(None if kept is None else Path(kept))
+    entry = computed(job, store)
     if folder is None:
-        return entry_of(job, Made(outcome, {}, seconds, reused))
-    pictures, drawing = pictured(job, outcome, keys, store)
-    entry = entry_of(job, Made(outcome, pictures, seconds + drawing, reused))
-    write_outcome(entry, folder, pictures)
-    keep_run(entry, folder)
-    return entry
+        return entry
+    made = pictured(job, entry, store)
+    made.entry.save(folder, made.pictures)
+    return made.entry

@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpopt.files import versions
+from experiments.entry import make_folder
 from experiments.parameters import plain
 from experiments.registry import REGISTERED, Experiment
 
 if TYPE_CHECKING:
     from joblib import Memory
 
+_Value = TypeVar("_Value")
 _ROOT = Path(__file__).parent
 # What no number rests on: parts of dpopt, and of the experiments what runs and shows them.
 _NO_NUMBERS = ("cli", "_interact.py", "_sweep.py", "_figure.py")
@@ -121,40 +122,31 @@ def _texts(value: Any) -> list[str]:  # noqa: ANN401
 _LARGEST = "1G"
 
 
-@dataclass(frozen=True)
-class Keys:
-    """What tells a result apart from all others, as JSON.
+def keys_of(experiment: Experiment, config: Any, style: str) -> dict[str, str]:  # noqa: ANN401
+    """Return what tells the "tables" and the "pictures" of a run apart from all others, as JSON.
 
-    Attributes:
-        tables: of what a run computes.
-        pictures: of how it is drawn.
+    Nothing if its results are not kept: of times, or of foreign code.
     """
-
-    tables: str
-    pictures: str
-
-
-def keys_of(experiment: Experiment, config: Any, style: str) -> Keys | None:  # noqa: ANN401
-    """Return the keys of a run; None if its results are not kept: of times, or of foreign code."""
     if not experiment.repeatable or REGISTERED.get(experiment.name) is not experiment:
-        return None
+        return {}
     configuration = asdict(config)
     shared = {
         "experiment": experiment.name,
         "configuration": configuration,
         "data": data_files(configuration),
     }
-    tables = {"code": code_digest(), "versions": libraries()}
-    pictures = {
-        "style": style,
-        "code": code_digest(drawing=True),
-        "versions": libraries(drawing=True),
+    own = {
+        "tables": {"code": code_digest(), "versions": libraries()},
+        "pictures": {
+            "code": code_digest(drawing=True),
+            "versions": libraries(drawing=True),
+            "style": style,
+        },
     }
-    return Keys(_json(shared | tables), _json(shared | pictures))
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, sort_keys=True, default=repr)
+    return {
+        kind: json.dumps(shared | about, sort_keys=True, default=repr)
+        for kind, about in own.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -169,24 +161,26 @@ class Store:
     folder: Path | None
     fresh: bool = False
 
-    def get(self, kind: str, key: str) -> Any:  # noqa: ANN401
-        """Return what is kept under a key; None if there is nothing, or it is damaged."""
-        if self.folder is None or self.fresh:
-            return None
-        try:
-            if not self._calls.check_call_in_cache(kind, key, None):
-                return None
-            return self._calls.call_and_shelve(kind, key, None).get()
-        except Exception:  # noqa: BLE001 - a damaged file may raise anything as it is unpickled
-            return None
+    def holds(self, keys: Mapping[str, str]) -> bool:
+        """Return whether there are results under all keys; they may be damaged."""
+        kept = (self._calls.check_call_in_cache(*key, None) for key in keys.items())
+        return bool(keys) and not self.fresh and all(kept)
 
-    def put(self, kind: str, key: str, value: object) -> None:
-        """Keep a value; a folder that cannot be written is no error."""
-        if self.folder is None:
-            return
-        with warnings.catch_warnings(), suppress(OSError):
-            warnings.simplefilter("ignore")
-            self._calls.call(kind, key, value)
+    def get(
+        self, kind: str, keys: Mapping[str, str], compute: Callable[[], _Value]
+    ) -> tuple[_Value, bool]:
+        """Return what is kept, or computed and kept now; and whether it was there."""
+        if kind not in keys:
+            return compute(), False
+        anew: list[str] = []
+
+        def made() -> _Value:
+            anew.append(kind)
+            return compute()
+
+        arguments = (kind, keys[kind], made)
+        value = self._calls.call(*arguments)[0] if self.fresh else self._calls(*arguments)
+        return value, not anew
 
     def limit(self) -> None:
         """Drop what was not used for longest, beyond a gigabyte."""
@@ -198,14 +192,16 @@ class Store:
     def _memory(self) -> Memory:
         from joblib import Memory
 
+        if self.folder is not None:
+            make_folder(self.folder, "cache")
         return Memory(self.folder, verbose=0)
 
     @cached_property
     def _calls(self) -> Any:  # noqa: ANN401
-        return self._memory.cache(_kept, ignore=["value"])
+        return self._memory.cache(_result, ignore=["compute"])
 
 
-def _kept(kind: str, key: str, value: object) -> object:
-    """Return a value, which joblib keeps under the other two."""
+def _result(kind: str, key: str, compute: Callable[[], object]) -> object:
+    """Compute what joblib keeps under the other two."""
     del kind, key
-    return value
+    return compute()

@@ -7,15 +7,29 @@ proves it; ``name`` is the identifier of the statement, the claim itself if it i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
+from dpopt import Design
+from dpopt.privacy.guarantee import Certificate
 from experiments.registry import NOT_COMPARABLE, Comparison
 
+_Design = TypeVar("_Design", bound=Design)
 _ROUNDED = 1.0 + 1e-9
 _EVERY_NUMBER = "agrees if every number lies within half a unit of the printed last digit"
 _EVERY_CASE = "refuted if it fails in any case of the run"
 _MORE = "; sharper if "
 _MISPRINT = "; misprint if "
+
+
+def proved(design: _Design) -> _Design:
+    """Return a design that is proved private; others are refused."""
+    design._require_private()
+    return design
+
+
+def proof_of(design: Design) -> Certificate:
+    """Return the proof of a design, which is refused without one."""
+    return cast(Certificate, proved(design).certificate)
 
 
 def short(value: float) -> str:
@@ -44,6 +58,27 @@ def numbers(
     same = all(rounds_to(found, printed, digits) for found, printed in pairs)
     verdict = "agrees" if same else "differs"
     return Comparison(claim, ours, verdict, certificate, _EVERY_NUMBER, name)
+
+
+def columns(
+    claim: str,
+    rows: Sequence[Mapping[str, Any]],
+    printed: Mapping[str, str],
+    digits: int,
+    certificate: str,
+    *,
+    said: str = "",
+    name: str = "",
+) -> Comparison:
+    """Compare columns of rows with those of what is printed for them; see `numbers`.
+
+    ``printed`` is the name of the latter by that of the former; the sentence lists ours, and what
+    is ``said`` besides.
+    """
+    ours = (f"{c} = {', '.join(f'{row[c]:.{digits}f}' for row in rows)}" for c in printed)
+    pairs = [(row[column], row[other]) for row in rows for column, other in printed.items()]
+    sentence = f"{'; '.join(ours)}. {said}".rstrip()
+    return numbers(claim, sentence, pairs, digits, certificate, name=name)
 
 
 def statement(
@@ -96,12 +131,14 @@ def judged(
     ours = f"Fails in {len(failed)} of {len(rows)} cases" if failed else f"Holds in all {len(rows)}"
     if show and told:
         row = told[0] if worst is None else max(told, key=worst)
-        ours += f"; {', '.join(f'{name} = {_cell(row[name])}' for name in show)}"
+        ours += f"; {listed(row, show)}"
     return statement(claim, f"{ours}. {said}".rstrip(), certificate, holds=not failed, **about)
 
 
-def _cell(value: object) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+def listed(row: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return some cells of a row by name, in words."""
+    cells = ((name, row[name]) for name in names)
+    return ", ".join(f"{n} = {f'{v:.5g}' if isinstance(v, float) else v}" for n, v in cells)
 
 
 def observed(

@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages, whether served on this machine or opened from a file.
+"""Pages for tests: as text, and in a headless Chromium, served on this machine or from a file.
 
 It downloads nothing: browser and driver are those found on the path, and without them the test is
 skipped with that reason.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,15 +40,13 @@ def chromium(
     *,
     dark: bool = False,
     size: tuple[int, int] = (1250, 1400),
-    flags: tuple[str, ...] = (),
 ) -> Iterator[Chrome]:
     """Yield a browser with an empty profile, which records what its pages ask for.
 
     Args:
         profile: an empty folder, such as ``tmp_path``.
         dark: whether its user prefers dark pages.
-        size: of the window, in pixels.
-        flags: further arguments of the browser.
+        size: of the page in pixels, which may be narrower than any window.
     """
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     service = pytest.importorskip("selenium.webdriver.chrome.service")
@@ -58,40 +56,28 @@ def chromium(
         pytest.skip("neither Chromium nor its driver chromedriver is on the path")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
-    for flag in (*_FLAGS, *flags, f"--user-data-dir={profile}"):
+    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.add_argument("--no-sandbox")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=service.Service(driver_path))
     try:
-        driver.set_window_size(*size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         driver.get_log("performance")
         yield driver
     finally:
         driver.quit()
 
 
-def wait_for(sought: Callable[[], object], expected: object) -> None:
-    """Wait until ``sought()`` is ``expected``; fail with the last value that it had.
+def wait_for(driver: Chrome, script: str) -> None:
+    """Wait until a script of the page returns something true."""
+    from selenium.webdriver.support.wait import WebDriverWait
 
-    Errors of selenium count as a value: the element may just be replaced.
-    """
-    from selenium.common.exceptions import WebDriverException
-
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            value = sought()
-        except (WebDriverException, IndexError) as error:
-            value = error
-        if value == expected:
-            return
-        if time.monotonic() > end:
-            pytest.fail(f"waited for {expected!r}; last seen: {value!r}")
-        time.sleep(0.05)
+    WebDriverWait(driver, _PATIENCE, 0.05).until(lambda _: driver.execute_script(script))
 
 
 def requested(driver: Chrome) -> list[str]:
@@ -109,3 +95,45 @@ def requested(driver: Chrome) -> list[str]:
 def complaints(driver: Chrome) -> list[str]:
     """Return the errors on the console since the last call."""
     return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+class Page(HTMLParser):
+    """Elements of a page with their attributes, and its text."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._raw = False
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+        if tag in ("td", "th", "dt", "dd", "li", "p"):
+            self.text += " "
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style"):
+            self._raw = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def values(self, *names: str) -> list[str]:
+        """Values of attributes, in the order of the page."""
+        return [
+            value
+            for _, attributes in self.elements
+            for name, value in attributes.items()
+            if name in names and value
+        ]
+
+    @property
+    def words(self) -> str:
+        """The text with single blanks."""
+        return " ".join(self.text.split())

@@ -185,7 +185,6 @@ TABLE, OF_INPUTS = "tests/table/test_table.py", "tests/table/test_inputs.py"
 MODULES: dict[str, tuple[str, ...]] = {
     "ledger": tuple(f"tests/ledger/test_{name}.py" for name in ("ledger", "releases", "attacks")),
     "files": ("tests/test_files.py",),
-    "table.rounding": (TABLE,),
     "table.table": (TABLE,),
     "table.inputs": (OF_INPUTS, TABLE),
     "table.histograms": (OF_INPUTS, TABLE),

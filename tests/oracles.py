@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from scipy.stats import chi2
 
 Counts = tuple[int, ...]
 Pmf = dict[Counts, Fraction]
@@ -37,6 +39,18 @@ def binomial(trials: int, p: Any) -> list[Any]:
     return [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
 
 
+def majority_of_sample(voters: int, size: int) -> list[Fraction]:
+    """Return Pr[majority of ``size`` of the voters is 1 | l] on 0..K; a tie counts half."""
+    found = []
+    for ones in range(voters + 1):
+        ways = Fraction(0)
+        for j in range(size + 1):
+            share = Fraction(1, 2) if 2 * j == size else Fraction(int(2 * j > size))
+            ways += share * math.comb(ones, j) * math.comb(voters - ones, size - j)
+        found.append(ways / math.comb(voters, size))
+    return found
+
+
 def compositions(total: int, parts: int) -> Iterator[Counts]:
     """Yield all counts of so many parts, smallest first counts first."""
     if parts == 1:
@@ -47,6 +61,18 @@ def compositions(total: int, parts: int) -> Iterator[Counts]:
             yield (first, *rest)
 
 
+def votes(counts: Counts, pairs: Any, share: Fraction) -> Pmf:
+    """The distribution of counts with more voters, each for one of a pair, the first by a share."""
+    pmf = {counts: Fraction(1)}
+    for y, z in pairs:
+        wider: Pmf = defaultdict(Fraction)
+        for before, mass in pmf.items():
+            for vote, chance in ((y, share), (z, 1 - share)):
+                wider[tuple(n + (x == vote) for x, n in enumerate(before))] += mass * chance
+        pmf = wider
+    return pmf
+
+
 def neighbours(counts: Counts) -> Iterator[Counts]:
     """Yield what one replaced record makes of counts, the categories in the same order."""
     for loss, gain in permutations(range(len(counts)), 2):
@@ -55,6 +81,20 @@ def neighbours(counts: Counts) -> Iterator[Counts]:
             moved[loss] -= 1
             moved[gain] += 1
             yield tuple(moved)
+
+
+def counts_of_votes(pmfs: Sequence[Sequence[Any]]) -> dict[Counts, Any]:
+    """Return the distribution of the counts where voter i votes by pmfs[i], one after the other."""
+    counts: dict[Counts, Any] = {(0,) * len(pmfs[0]): 1}
+    for pmf in pmfs:
+        after: dict[Counts, Any] = {}
+        for before, mass in counts.items():
+            for y, p in enumerate(pmf):
+                if p:
+                    voted = (*before[:y], before[y] + 1, *before[y + 1 :])
+                    after[voted] = after.get(voted, 0) + mass * p
+        counts = after
+    return counts
 
 
 @cache
@@ -89,6 +129,16 @@ def stick(
     return sum((max(one[y] - ratio * other.get(y, 0), Fraction(0)) for y in one), Fraction(0))
 
 
+def follow(draws: Sequence[Any], pmf: Mapping[Any, float] | Sequence[float]) -> bool:
+    """Whether draws may be of a pmf, by output or of a list: one run in 1e9 says no of those."""
+    shares = pmf if isinstance(pmf, Mapping) else dict(enumerate(pmf))
+    counts, means = Counter(draws), {y: len(draws) * float(p) for y, p in shares.items() if p > 0}
+    cells = [(counts[y], mean) for y, mean in means.items() if mean >= 5]
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    likely = chi2.sf(statistic, max(1, len(cells) - 1)) > 1e-9
+    return counts.keys() <= means.keys() and bool(likely)
+
+
 def delta(pmf: Callable[[Counts], Pmf], histogram: Counts, ratio: Fraction) -> Fraction:
     """Return delta of one database, from its distribution and those of its neighbours."""
     own, worst = pmf(histogram), Fraction(0)
@@ -109,11 +159,11 @@ def corners(voters: int, epsilon: float, gamma: Sequence[float]) -> list[tuple[A
     return pairs
 
 
-def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) -> Fraction:
+def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Any) -> Any:
     """The largest max(a - e b, 0) over the plans of an adversary who sees every output."""
 
     @cache
-    def worth(at: int, a: Fraction, b: Fraction) -> Fraction:
+    def worth(at: int, a: Any, b: Any) -> Any:
         if at == len(rounds):
             return max(a - growth * b, Fraction(0))
         plans = (
@@ -126,14 +176,5 @@ def by_histories(rounds: Sequence[Sequence[tuple[Any, Any]]], growth: Fraction) 
 
 
 def in_floats(pairs: Sequence[tuple[Any, Any]], releases: int, epsilon: float) -> float:
-    """The recursion over all histories, in floats."""
-
-    def worth(left: int, a: float, b: float) -> float:
-        if not left:
-            return max(a - math.exp(epsilon) * b, 0.0)
-        return max(
-            sum(worth(left - 1, a * p, b * q) for p, q in zip(one, other, strict=True))
-            for one, other in pairs
-        )
-
-    return worth(releases, 1.0, 1.0)
+    """The same of one round again and again, in floats."""
+    return float(by_histories([pairs] * releases, math.exp(epsilon)))

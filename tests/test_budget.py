@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations, product
 from operator import ge
@@ -25,16 +25,15 @@ from dpopt.shape import made
 from dpopt.table import Graph, Table
 from dpopt.table.least import pairs_of, undominated
 from dpopt.votes import Spending
-from tests.oracles import by_histories, corners, in_floats, stick
-from tests.proofs.test_fuzz import run
+from tests.multiclass import pairs
+from tests.oracles import by_histories, compositions, corners, counts_of_votes, in_floats, stick
+from tests.proofs.judging import run
 
 Pmf = tuple[Fraction, ...]
 Pairs = Sequence[tuple[Pmf, Pmf]]
-RESPONSE: Pairs = [((Fraction(3, 5), Fraction(2, 5)), (Fraction(2, 5), Fraction(3, 5)))]
-
-
-def both_orders(pairs: Iterable[tuple[Pmf, Pmf]]) -> Pairs:
-    return [pair for p, q in pairs for pair in ((p, q), (q, p))]
+# A coin of .6 against one of .4, both ways.
+COIN = Fraction(3, 5), Fraction(2, 5)
+COINS: Pairs = [(COIN, COIN[::-1]), (COIN[::-1], COIN)]
 
 
 def random_table(rng: np.random.Generator, inputs: int, outputs: int) -> Table:
@@ -51,8 +50,9 @@ def neighbours_of(table: Table) -> Pairs:
     return list(permutations(rows, 2))
 
 
-def in_integers(pairs: Pairs, total: int) -> Any:
-    return [tuple(tuple(int(x * total) for x in side) for side in pair) for pair in pairs]
+def in_integers(table: Table) -> Any:
+    """The pairs of rows, as weights."""
+    return list(permutations([tuple(table.row(x)) for x in range(table.inputs.inputs)], 2))
 
 
 # --- the recursion, over the pairs that count ----------------------------------------------------
@@ -65,9 +65,9 @@ def test_pairs_that_are_left_out_count_for_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = random_table(rng, int(rng.integers(2, 6)), int(rng.integers(2, 4)))
     every = neighbours_of(table)
-    kept: Any = undominated(set(in_integers(every, table.total)), table.total)
     fewer: Any = [
-        tuple(tuple(Fraction(x, table.total) for x in side) for side in pair) for pair in kept
+        tuple(tuple(Fraction(x, table.total) for x in side) for side in pair)
+        for pair in undominated(set(in_integers(table)), table.total)
     ]
     assert set(fewer) <= set(every)
     growth = Fraction(int(rng.integers(8, 24)), 8)
@@ -87,10 +87,7 @@ def test_the_verifier_bounds_the_recursion(seed: int) -> None:
     epsilon, releases = Fraction(int(rng.integers(1, 16)), 8), int(rng.integers(1, 4))
     growth = Fraction(verify.exp(epsilon)[0])
     exact = by_histories([neighbours_of(table)] * releases, growth)
-    pairs = [
-        (tuple(table.row(x)), tuple(table.row(z)))
-        for x, z in permutations(range(table.inputs.inputs), 2)
-    ]
+    pairs = in_integers(table)
     kept = verify.deciding(pairs, table.total)
     shown = verify.upper_delta(kept, table.total, releases, epsilon, 1000)
     assert exact <= shown <= exact * Fraction(1005, 1000) + Fraction(1, 10**9)
@@ -117,7 +114,7 @@ def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
         for curve in profile.values()
         if not any(other != curve and all(map(ge, other, curve)) for other in set(profile.values()))
     }
-    integers = in_integers(every, table.total)
+    integers = in_integers(table)
     names = dict(zip(integers, every, strict=True))
     for kept in (undominated(integers, table.total), verify.deciding(integers, table.total)):
         assert len(kept) == len(maximal)
@@ -129,8 +126,8 @@ def test_the_pairs_that_are_kept_are_those_below_no_other(seed: int) -> None:
 def test_two_outputs_keep_the_corners_of_the_hull(seed: int) -> None:
     rng = np.random.default_rng(300 + seed)
     table = random_table(rng, 9, 2)
-    pairs: Any = [(tuple(table.row(x)), tuple(table.row(z))) for x, z in permutations(range(9), 2)]
-    points = np.array([[q[0], p[0]] for p, q in pairs] + [[q[1], p[1]] for p, q in pairs])
+    pairs = in_integers(table)
+    points = np.array([[q[i], p[i]] for i in range(2) for p, q in pairs])
     hull = ConvexHull([*points, [0, 0], [table.total, table.total]])
     corners_ = {tuple(point) for point in hull.points[hull.vertices] if point[1] > point[0]}
     for kept in (undominated(pairs, table.total), verify.deciding(pairs, table.total)):
@@ -142,8 +139,8 @@ def test_two_outputs_keep_the_corners_of_the_hull(seed: int) -> None:
 def test_a_small_epsilon_has_about_the_total_variation(epsilon: float) -> None:
     """Of three coins .6 against .4, the exact sum; the grids stay small."""
     growth = Fraction(math.exp(epsilon))
-    exact = by_histories([both_orders(RESPONSE)] * 3, growth)
-    spent = adaptive_delta(plain(RESPONSE), 3, epsilon)
+    exact = by_histories([COINS] * 3, growth)
+    spent = adaptive_delta([([0.6, 0.4], [0.4, 0.6])], 3, epsilon)
     assert spent.lower - 1e-12 <= exact <= spent.upper + 1e-12
     assert spent.upper - spent.lower < 1e-3
     integers = [((3, 2), (2, 3)), ((2, 3), (3, 2))]
@@ -180,10 +177,6 @@ def test_tables_at_the_limits(
     design.save(path)
     assert dpopt.load(path).private
     assert run(path, None)[0] == 0
-
-
-def plain(pairs: Pairs) -> list[tuple[list[float], list[float]]]:
-    return [(list(map(float, p)), list(map(float, q))) for p, q in pairs]
 
 
 def test_a_design_stands_for_its_pairs() -> None:
@@ -241,31 +234,21 @@ def test_corners_of_three_classes(
     voters: int, epsilon: float, budgets: list[tuple[int, float]]
 ) -> None:
     """All 9^K choices of corners, circles too, against those that the theorems leave."""
-    setting, r = Multiclass(voters, 3, epsilon, 1.5), math.exp(epsilon)
+    setting, ratio = Multiclass(voters, 3, epsilon, 1.5), Fraction(math.exp(epsilon))
     design = dpopt.design(setting)
-    # Two classes at the ratio r, or the same class.
-    corner = [
-        tuple(np.eye(3)[y] * one + np.eye(3)[z] * (1 - one) for one in (r / (1 + r), 1 / (1 + r)))
-        for y, z in product(range(3), repeat=2)
-    ]
+    corner = [tuple(list(map(float, side)) for side in pair) for pair in pairs.corners(3, ratio)]
     shares = {
-        votes: np.array(design.table.row(np.bincount(votes, minlength=3))) / design.table.total
-        for votes in product(range(3), repeat=voters)
+        counts: np.array(design.table.row(np.array(counts))) / design.table.total
+        for counts in compositions(voters, 3)
     }
     every = []
     for chosen in product(corner, repeat=voters):
-        sides = [
-            sum(
-                math.prod(pair[side][vote] for pair, vote in zip(chosen, votes, strict=True)) * row
-                for votes, row in shares.items()
-            )
-            for side in (0, 1)
-        ]
-        every.append(tuple(sides))
+        sides = (counts_of_votes(side).items() for side in zip(*chosen, strict=True))
+        every.append(tuple(sum(mass * shares[h] for h, mass in side) for side in sides))
     few = setting.output_pairs(design.table)
     assert len(few) < 50
     for releases, total in budgets:
-        whole, kept = (adaptive_delta(pairs, releases, total) for pairs in (every, few))
+        whole, kept = (adaptive_delta(each, releases, total) for each in (every, few))
         assert abs(whole.upper / kept.upper - 1) < 1e-6
         if voters == 2:
             brute = in_floats(every, releases, total)
@@ -275,14 +258,15 @@ def test_corners_of_three_classes(
 # --- designs -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("releases", "total", "error"),
     [
         (20, 3.5246, 0.0333),
         (20, 5.3868, 0.0),
-        pytest.param(20, 3.0, 0.0480, marks=pytest.mark.slow),
-        pytest.param(20, 2.0, 0.0970, marks=pytest.mark.slow),
-        pytest.param(100, 9.7483, 0.0327, marks=pytest.mark.slow),
+        (20, 3.0, 0.0480),
+        (20, 2.0, 0.0970),
+        (100, 9.7483, 0.0327),
     ],
 )
 def test_labels_of_eleven_voters(releases: int, total: float, error: float) -> None:
@@ -333,32 +317,33 @@ def test_two_labels_of_three_voters_by_brute_force() -> None:
     assert spent > 0.0098
 
 
+TOTAL: dict[str, Any] = {"total_epsilon": 2.0, "total_delta": 1e-3}
+LABELS: dict[str, Any] = {"total_epsilon": 1.5, "total_delta": 1e-4, "releases": 6}
+WORST: dict[str, Any] = {"objective": "worst-case"}
+UTILITY = [[1.0, 0.0], [0.2, 1.0], [0.0, 1.0]]
 SMALL: list[Any] = [
-    Majority(5, 0.3, releases=6, total_epsilon=1.5, total_delta=1e-4),
-    Majority(5, 0.3, objective="worst-case", releases=6, total_epsilon=1.5, total_delta=1e-4),
-    Multiclass(3, 3, 0.5, releases=4, total_epsilon=2.0, total_delta=1e-3),
-    Plurality(5, 3, releases=5, total_epsilon=2.0, total_delta=1e-3),
-    Plurality(5, 3, objective="worst-case", releases=5, total_epsilon=2.0, total_delta=1e-3),
-    Kernel("absolute", graph="path", inputs=5, releases=8, total_epsilon=2.0, total_delta=1e-3),
-    Kernel(
-        [[1.0, 0.0], [0.2, 1.0], [0.0, 1.0]],
-        sense="maximise",
-        objective="worst-case",
-        releases=12,
-        total_epsilon=2.0,
-        total_delta=1e-3,
-    ),
-    Kernel(
-        "zero-one", inputs=4, symmetry="symbols", releases=9, total_epsilon=2.0, total_delta=1e-3
-    ),
+    Majority(5, 0.3, **LABELS),
+    Majority(5, 0.3, **LABELS, **WORST),
+    Multiclass(3, 3, 0.5, releases=4, **TOTAL),
+    Plurality(5, 3, releases=5, **TOTAL),
+    Plurality(5, 3, releases=5, **TOTAL, **WORST),
+    Kernel("absolute", graph="path", inputs=5, releases=8, **TOTAL),
+    Kernel(UTILITY, sense="maximise", releases=12, **TOTAL, **WORST),
+    Kernel("zero-one", inputs=4, symmetry="symbols", releases=9, **TOTAL),
 ]
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("setting", SMALL[::-1], ids=lambda each: f"{each.kind}-{each.releases}")
-def test_files(setting: Budgeted, tmp_path: Path) -> None:
-    """A design is saved, loaded and decided without the package; of more releases it is not."""
+def test_designs_of_several_releases(setting: Budgeted, tmp_path: Path) -> None:
+    """A design is saved, loaded and decided without the package; of more releases it is not.
+
+    It is better than k designs of (total_epsilon / k, 0), which basic composition allows as well.
+    """
     design, path = dpopt.design(setting), tmp_path / "x.json"
+    share = dpopt.design(setting.one_release(Guarantee(setting.total_epsilon / setting.releases)))
+    sign = 1 if setting.maximises else -1
+    assert sign * design.value >= sign * share.value - 1e-6
     assert design.guarantee == Guarantee(setting.total_epsilon, setting.total_delta)
     assert design.certificate is not None
     assert design.certificate.arithmetic == "outward-rounded floats"
@@ -374,16 +359,6 @@ def test_files(setting: Budgeted, tmp_path: Path) -> None:
     assert run(path, None)[0] == 4
     with pytest.raises(NotPrivateError, match=f"{4 * setting.releases} releases are not"):
         dpopt.load(path)
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize("setting", SMALL[::-1], ids=lambda each: f"{each.kind}-{each.releases}")
-def test_it_is_better_than_equal_shares(setting: Budgeted) -> None:
-    """Than k designs of (total_epsilon / k, 0), which basic composition allows as well."""
-    design = dpopt.design(setting)
-    share = dpopt.design(setting.one_release(Guarantee(setting.total_epsilon / setting.releases)))
-    sign = 1 if setting.maximises else -1
-    assert sign * design.value >= sign * share.value - 1e-6
 
 
 def test_the_program_of_a_curve_has_its_rows() -> None:

@@ -13,14 +13,7 @@ import pytest
 
 from dpopt import ParameterError, files
 from dpopt.cli.release import _rows
-from dpopt.files import (
-    contents,
-    parse_json,
-    read_table,
-    replacing,
-    write_json,
-    write_text,
-)
+from dpopt.files import contents, parse_json, read_table, replacing, write_json, write_text
 
 
 class StopError(Exception):

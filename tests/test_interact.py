@@ -47,16 +47,12 @@ def test_a_class_begins_at_its_example_whose_picture_fetches_nothing(kind: Any) 
 def test_what_is_moved_is_designed_anew() -> None:
     box = interact(Majority(11, 0.1, 3), voters=range(3, 22, 2), allowance=(1, 4))
     moved = controls(box)
-    kinds = {name: type(control).__name__ for name, control in moved.items()}
-    assert kinds == {
-        "voters": "SelectionSlider",
-        "epsilon": "FloatLogSlider",
-        "allowance": "FloatSlider",
-        "voter_delta": "FloatText",
-        "delta": "FloatText",
-        "objective": "Dropdown",
-        "contrary": "Checkbox",
-    }
+    kinds = [(name, type(control).__name__) for name, control in moved.items()]
+    assert kinds == [
+        *(("voters", "SelectionSlider"), ("epsilon", "FloatLogSlider")),
+        *(("allowance", "FloatSlider"), ("voter_delta", "FloatText"), ("delta", "FloatText")),
+        *(("objective", "Dropdown"), ("contrary", "Checkbox")),
+    ]
     moved["voters"].value = 5
     assert answer(box) == shown(Majority(5, 0.1, 3))
     moved["epsilon"].value = 0.5
@@ -89,7 +85,7 @@ def test_a_range_holds_where_the_controls_begin() -> None:
 
 
 def test_what_is_no_setting_and_no_range() -> None:
-    for setting, ranges, message in [
+    cases: list[tuple[Any, dict[str, Any], str]] = [
         (
             RevealOrObscure,
             {"votes": (1, 2)},
@@ -103,7 +99,8 @@ def test_what_is_no_setting_and_no_range() -> None:
         (RevealOrObscure, {"records": (1, 2, 3)}, "records is"),
         (RevealOrObscure, {"epsilon": 1.0}, "epsilon is 1.0; it must be"),
         (3, {}, "setting is 3; it must be a setting, or its class"),
-    ]:
+    ]
+    for setting, ranges, message in cases:
         with pytest.raises(ParameterError, match=message):
             interact(setting, **ranges)
 

@@ -36,10 +36,8 @@ SCRIPTS = [
 ]
 LINES = [line for page in PAGES.values() for line in page.lines]
 FINDINGS = sorted(path.stem for path in (ROOT / "docs/findings").glob("*.md"))
-PROSE = ["README.md", "SECURITY.md", *(f"docs/{p.name}" for p in sorted(ROOT.glob("docs/*.md")))]
+FOR_CONTRIBUTORS = [".github/CONTRIBUTING.md", "docs/releasing.md", "docs/promise.md"]
 PAPERS = [f"docs/papers/{path.name}" for path in sorted(ROOT.glob("docs/papers/*.md"))]
-# What is of no field of the readers', or has another meaning there.
-OTHER_WORDS = r"\b(laws?|letters?|told|units?|places?|rooms?|spare|judged?|doors?)\b"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_CELLS = sorted(
     path.relative_to(ROOT).as_posix()
@@ -49,7 +47,7 @@ WITH_CELLS = sorted(
 )
 
 
-def text_of(name: str) -> str:
+def text_of(name: str | Path) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -104,20 +102,20 @@ def test_commands_print_what_the_page_says(name: str) -> None:
             assert differs(expected, printed(command)) == "", command
 
 
-def test_the_readme_shows_what_its_example_prints(capfd: pytest.CaptureFixture[str]) -> None:
-    shown = text_of("README.md").partition("It prints:\n\n```\n")[2].partition("```")[0]
-    (script,) = (script for script in PAGES["README"].scripts if "verifier=True" in script)
-    exec(compile(script, "README.md", "exec"), {})
-    assert capfd.readouterr().out == shown
-    assert {path.name for path in Path().iterdir()} == {"x.json", "x.proof.json", "verify.py"}
-
-
-def test_the_readme_says_what_a_program_of_ones_own_prints(
-    capfd: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("word", "before", "after", "files"),
+    [
+        ("verifier=True", "It prints:\n\n```\n", "\n```", {"x.json", "x.proof.json", "verify.py"}),
+        ("cvxpy", "It prints `", "`:", set()),
+    ],
+)
+def test_the_readme_shows_what_its_examples_print(
+    word: str, before: str, after: str, files: set[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (script,) = (script for script in PAGES["README"].scripts if "cvxpy" in script)
+    (script,) = (script for script in PAGES["README"].scripts if word in script)
     exec(compile(script, "README.md", "exec"), {})
-    assert f"It prints `{capfd.readouterr().out.strip()}`:" in text_of("README.md")
+    assert before + capfd.readouterr().out.strip("\n") + after in text_of("README.md")
+    assert {path.name for path in Path().iterdir()} == files
 
 
 @pytest.mark.every_case
@@ -177,15 +175,19 @@ def test_commands_of_the_experiments_run(capfd: pytest.CaptureFixture[str]) -> N
     assert {"majority-figure-2.pdf", "index.html"} <= {path.name for path in Path("mine").iterdir()}
 
 
-def test_what_is_named_is_there() -> None:
-    readme = text_of("README.md")
-    given = re.findall(r"experiments run ([\w-]+) --set (\w+)=", readme + text_of("docs/tools.md"))
+def test_links_lead_to_files() -> None:
+    for page in ("README.md", *FOR_CONTRIBUTORS):
+        links = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
+        assert links or page != "README.md"
+        assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_experiments_that_pages_name_are_there() -> None:
+    pages = text_of("README.md") + text_of("docs/tools.md")
+    given = re.findall(r"experiments run ([\w-]+) --set (\w+)=", pages)
     assert {"majority-figure-2", "prior-figure-4"} <= {name for name, _ in given}
     for name, field in given:
         assert field in parameters_of(all_experiments()[name])
-    links = re.findall(r"\]\(([^)#]+)\)", readme)
-    assert "docs/limits.md" in links
-    assert [link for link in links if ":" not in link and not (ROOT / link).exists()] == []
     for name in FINDINGS:
         text = text_of(f"docs/findings/{name}.md")
         commands = re.findall(r"python -m experiments run ([\w-]+)", text)
@@ -193,22 +195,16 @@ def test_what_is_named_is_there() -> None:
         assert commands or name in ("index", "kernels")
 
 
-def test_what_contributors_are_to_run_and_read_is_there() -> None:
-    pages = [".github/CONTRIBUTING.md", "docs/releasing.md", "docs/promise.md"]
+def test_what_contributors_are_to_run_is_there() -> None:
     workflows = sorted(ROOT.glob(".github/workflows/*.yml"))
     assert len(workflows) == 3
-    text = "".join(
-        [*map(text_of, pages), *(path.read_text(encoding="utf-8") for path in workflows)]
-    )
+    text = "".join(map(text_of, [*FOR_CONTRIBUTORS, *workflows]))
     scripts = {*re.findall(r"(?<=[ \n`])\.ci/\w+", text)}
     assert {".ci/run", ".ci/nightly", ".ci/build", ".ci/installed"} == scripts
     assert all((ROOT / script).stat().st_mode & 0o111 for script in scripts)
     modules = {*re.findall(r"-m\s+(tests(?:\.\w+)+)", text)}
     assert {"tests.public_surface", "tests.golden"} <= modules
     assert all(importlib.util.find_spec(name) is not None for name in modules)
-    for page in pages:
-        for link in re.findall(r"\]\(([^)#:]+)\)", text_of(page)):
-            assert (ROOT / page).parent.joinpath(link).exists(), link
 
 
 def test_the_tests_that_papers_names_are_there() -> None:
@@ -223,6 +219,16 @@ def test_the_tests_that_papers_names_are_there() -> None:
     assert named > 30
 
 
+def test_the_tests_that_security_names_are_there() -> None:
+    text = text_of("SECURITY.md")
+    promised = text.split("## What is promised")[1].split("## What is not")[0]
+    promises = [part for part in promised.split("\n\n") if part.startswith("**")]
+    assert len(promises) >= 7
+    assert all("::test_" in promise for promise in promises)
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text):
+        assert f"\ndef {name}(" in text_of(file)
+
+
 def test_few_results_stand_in_prose() -> None:
     """Of two decimals or more, outside of code: tests and executed cells state them."""
     for most, *names in (
@@ -231,12 +237,6 @@ def test_few_results_stand_in_prose() -> None:
     ):
         prose = re.sub(r"```.*?```|`[^`]*`", "", "".join(map(text_of, names)), flags=re.DOTALL)
         assert len(re.findall(r"\d*\.\d{2,}", prose)) < most, names
-
-
-def test_prose_is_in_the_words_of_the_field() -> None:
-    for name in PROSE:
-        prose = re.sub(r"^```.*?^```|`[^`]*`", "", text_of(name), flags=re.DOTALL | re.MULTILINE)
-        assert re.findall(OTHER_WORDS, prose, re.IGNORECASE) == []
 
 
 def test_the_first_screen_has_the_two_commands() -> None:

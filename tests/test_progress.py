@@ -6,14 +6,7 @@ import threading
 
 import pytest
 
-from dpopt._progress import (
-    ProgressEvent,
-    advance,
-    expect,
-    progress_bar,
-    reporting,
-    track,
-)
+from dpopt._progress import ProgressEvent, advance, expect, progress_bar, reporting, track
 
 
 class Terminal(io.StringIO):
@@ -21,9 +14,17 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal on which a bar is shown at once."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
+    return Terminal()
+
+
 def test_advance_reaches_the_callback_in_force() -> None:
-    outer: list[ProgressEvent] = []
-    inner: list[ProgressEvent] = []
+    outer, inner = list[ProgressEvent](), list[ProgressEvent]()
     with reporting(outer.append):
         advance("proof", 1, 3, "worst 1e-9")
         with reporting(inner.append):
@@ -84,21 +85,6 @@ def test_track_tells_start_end_and_steps_that_are_slow_enough(
     assert [(e.done, e.total) for e in seen] == [(0, None), (1, 1), (0, 5), (1, 1), (0, 0)]
 
 
-def test_the_bar_shows_a_task_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    file = Terminal()
-    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
-    with progress_bar(file):
-        advance("proof [x]", 3, 7, "worst [1]")
-        advance("solve", 4)
-    text = file.getvalue()
-    assert "proof [x]" in text
-    assert "3/7" in text
-    assert "worst [1]" in text
-    assert "4/?" in text
-
-
 def test_a_long_step_is_shown_without_a_second_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.01)
     shown = threading.Event()
@@ -117,41 +103,39 @@ def test_a_long_step_is_shown_without_a_second_event(monkeypatch: pytest.MonkeyP
 CLEARED = "\x1b[1A\x1b[2K"
 
 
-def test_nothing_is_live_once_every_task_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    file = Terminal()
-    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
-    with progress_bar(file):
+def test_the_bar_shows_tasks_until_they_are_over(terminal: Terminal) -> None:
+    with progress_bar(terminal):
         advance("proof", 0, 2)
         advance("proof", 1, 2)
-        shown = len(file.getvalue())
+        shown = len(terminal.getvalue())
         advance("proof", 2, 2)
-        ended = file.getvalue()
+        ended = terminal.getvalue()
         stdout = sys.stdout
         advance("proof", 2, 2)
         assert sys.stdout is stdout
-        assert file.getvalue() == ended
+        assert terminal.getvalue() == ended
     assert 0 < shown < len(ended)
-    assert file.getvalue() == ended
+    assert terminal.getvalue() == ended
     assert ended.endswith(CLEARED)
+    with progress_bar(terminal):
+        advance("proof [x]", 3, 7, "worst [1]")
+        advance("solve", 4)
+    for text in ("proof [x]", "3/7", "worst [1]", "4/?"):
+        assert text in terminal.getvalue()
 
 
 def test_the_bar_leaves_standard_output_alone_and_goes_when_the_computation_fails(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    terminal: Terminal, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("dpopt._progress._SHOWN_SECONDS", 0.0)
-    file = Terminal()
-
     def interrupted() -> None:
-        with progress_bar(file):
+        with progress_bar(terminal):
             advance("proof", 1, 2)
             sys.stdout.write("answer\n")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert file.getvalue().endswith(CLEARED)
+    assert terminal.getvalue().endswith(CLEARED)
     assert capfd.readouterr().out == "answer\n"
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import dpopt
 from dpopt import verify
-from dpopt.privacy.saved import SCHEMA
-from dpopt.proofs.saved import proof_path
+from dpopt.proofs.saved import SCHEMA, proof_path
 
 FOLDERS = sorted((Path(__file__).parent / "data").glob("schema_*"))
 FILES = [file for folder in FOLDERS for file in folder.glob("*.json") if ".proof" not in file.name]

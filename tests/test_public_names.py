@@ -18,60 +18,39 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
-from docs.building.names import (
-    constant_docstring,
-    public_modules,
-    public_names,
-)
+from docs.building.names import constant_docstring, public_modules, public_names
 from dpopt import verify
 from tests.public_surface import KEPT, public_members, surface
 
-MODULES = public_modules()
-FEW = 3
-
-
-def load(name: str) -> ModuleType:
-    return importlib.import_module(name)
+MODULES = {name: importlib.import_module(name) for name in public_modules()}
 
 
 def public_objects() -> dict[str, Any]:
-    """Every public function and class by its name, each once."""
+    """Every public function and class by its name, each once, those of modules first."""
     found: dict[int, tuple[str, Any]] = {}
-    for name in MODULES[1:] + MODULES[:1]:
-        module = load(name)
-        for public in public_names(module):
-            value = getattr(module, public)
+    first, *modules = MODULES
+    for name in (*modules, first):
+        for public in public_names(MODULES[name]):
+            value = getattr(MODULES[name], public)
             if inspect.isclass(value) or inspect.isfunction(value):
                 found.setdefault(id(value), (f"{name}.{public}", value))
     return dict(sorted(found.values(), key=lambda pair: pair[0]))
 
 
 OBJECTS = public_objects()
-CLASSES = {name: value for name, value in OBJECTS.items() if inspect.isclass(value)}
-DATACLASSES: dict[str, Any] = {
-    name: cls for name, cls in CLASSES.items() if dataclasses.is_dataclass(cls)
-}
 
 
-def public_functions() -> dict[str, Callable[..., Any]]:
-    """Public functions, and the methods of public classes."""
-    found = {name: value for name, value in OBJECTS.items() if inspect.isfunction(value)}
-    for name, cls in CLASSES.items():
-        for member, value in public_members(cls).items():
-            function = getattr(value, "__func__", value)
+def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Public functions but those of a verifier's kinds, and the methods of public classes."""
+    for name, value in OBJECTS.items():
+        if inspect.isfunction(value) and value not in verify.KINDS.values():
+            yield name, value
+        for member, inner in public_members(value).items() if inspect.isclass(value) else ():
+            function = getattr(inner, "__func__", inner)
             if inspect.isfunction(function) and function.__module__.startswith("dpopt"):
-                found[f"{name}.{member}"] = function
-    return found
-
-
-FUNCTIONS = {
-    name: function
-    for name, function in public_functions().items()
-    if function not in verify.KINDS.values()
-}
+                yield f"{name}.{member}", function
 
 
 def section(text: str, title: str) -> list[str] | None:
@@ -88,19 +67,15 @@ def section(text: str, title: str) -> list[str] | None:
     return names
 
 
-def parameters(function: Callable[..., Any]) -> list[str]:
-    names = list(inspect.signature(function).parameters)
-    return names[1:] if names[:1] in (["self"], ["cls"]) else names
-
-
 def complaint(function: Callable[..., Any]) -> str | None:
     """What a function's docstring lacks; None if nothing."""
-    text, names = function.__doc__ or "", parameters(function)
+    text, names = function.__doc__ or "", list(inspect.signature(function).parameters)
+    names = names[1:] if names[:1] in (["self"], ["cls"]) else names
     listed = section(text, "Args")
     if listed is not None:
         return None if listed == names else f"Args names {listed}, the function takes {names}"
     refers = re.search(r"\b(?:see|See|what|those of|as) `[\w.]+`", " ".join(text.split()))
-    few = FEW + (function.__module__ == verify.__name__)
+    few = 3 + (function.__module__ == verify.__name__)
     return None if len(names) <= few or refers else f"no Args for {names}"
 
 
@@ -134,7 +109,9 @@ def commented(cls: type) -> set[str]:
 
 
 def unexplained_fields() -> Iterator[str]:
-    for name, cls in DATACLASSES.items():
+    for name, cls in OBJECTS.items():
+        if not inspect.isclass(cls) or not dataclasses.is_dataclass(cls):
+            continue
         texts = [base.__dict__.get("__doc__") or "" for base in cls.__mro__]
         explained = {field for text in texts for field in section(text, "Attributes") or []}
         explained |= commented(cls) if cls.__module__ == verify.__name__ else set()
@@ -143,8 +120,7 @@ def unexplained_fields() -> Iterator[str]:
 
 
 def unexplained_constants() -> Iterator[str]:
-    for name in MODULES:
-        module = load(name)
+    for name, module in MODULES.items():
         for public in public_names(module):
             value = getattr(module, public)
             named = callable(value) or inspect.ismodule(value) or public.startswith("__")
@@ -157,4 +133,4 @@ def test_all_that_is_public_is_explained() -> None:
     assert not list(without_docstring())
     assert not list(unexplained_fields())
     assert not list(unexplained_constants())
-    assert not {name: told for name, f in FUNCTIONS.items() if (told := complaint(f))}
+    assert not {name: lack for name, f in public_functions() if (lack := complaint(f))}

@@ -24,6 +24,7 @@ from dpopt.cli import release
 from dpopt.privacy import guarantee
 from dpopt.prob import batches
 from tests.kernel.test_symmetry import ring
+from tests.shape.toys import Coin
 
 NAN, INF = math.nan, math.inf
 TWICE: dict[str, Any] = {"releases": 2, "total_epsilon": 1.0, "total_delta": 0.1}
@@ -43,6 +44,19 @@ def several(**changed: Any) -> dpopt.Kernel:
 
 def rows(*block: Any) -> dpopt.Kernel:
     return kernel(constraints=[block])
+
+
+def on_another(point: Any = None, **changed: Any) -> None:
+    given = {"setting": dpopt.Kernel.example(), **changed}
+    dpopt.certify(np.eye(4) if point is None else point, **given)
+
+
+def of_problem(objective: Any, *rows: Any) -> None:
+    lp.solve(cp.Problem(objective, [*rows]))
+
+
+def of_cvxpy(row: Any) -> None:
+    dpopt.certify(V2, 1.0, constraints=[row])
 
 
 def program() -> Problem:
@@ -81,6 +95,10 @@ def constraints(K: Any, epsilon: Any = 1.0, *more: Any, **how: Any) -> None:
     dpopt.privacy_constraints(K, epsilon, *more, **how)
 
 
+def moved(*sigma: int) -> tuple[Any, Any]:
+    return np.array(sigma), np.array(sigma)
+
+
 def adaptive(*pair: Any, releases: Any = 1) -> None:
     composition.adaptive_delta([pair], releases, 1.0)
 
@@ -90,6 +108,8 @@ def sgd(**changed: Any) -> None:
 
 
 K3, S3, X = cp.Variable((3, 3)), table.SortedHistograms(3, 3), cp.Variable(2)
+V2 = cp.Variable((2, 2))
+V2.value = np.array([[0.6, 0.4], [0.4, 0.6]])
 ASKED = cp.Problem(cp.Minimize(cp.sum(X)), [X >= 0])
 MEAN = smoothed.SamplingHistogram(5, 4)
 PLAIN, VOTES = dpopt.Plurality(5, 3, 0.5), [[2, 2, 1, 0, 2], [0, 1, 0, 0, 1]]
@@ -200,6 +220,8 @@ on_a_ring("symbols", loss=1 - np.eye(4), graph="cycle") -> that are none in grap
 on_a_ring("cyclic", graph="path") -> 'cyclic': generators must map neighbours to neighbours
 on_a_ring("cyclic", prior=[1, 2, 1, 2]) -> prior gives them different weights
 on_a_ring("reflection", invariant=[0.25] * 4) -> there are constraints, an invariant or names
+on_a_ring("cyclic", constraints=[("far", np.eye(16)[[3]], 0.05, None)]) -> there are constraints
+on_a_ring("cyclic", output_names="a,b,c,d") -> 'cyclic' and there are constraints, an invariant
 on_a_ring("hamming") -> 'hamming' without a shape
 on_a_ring("cyclic", loss=ring(4)[:, :3]) -> 4 inputs and 3 outputs
 on_a_ring("cyclic", loss="absolute", inputs=100_000, graph="cycle") -> not known to keep the loss
@@ -220,6 +242,19 @@ dpopt.certify(dpopt.design(dpopt.SmoothFloor.example()), epsilon=1.0, delta=None
 dpopt.certify(dpopt.design(dpopt.Mollifier.example()), delta=0.1) -> no least epsilon of it
 dpopt.certify(dpopt.design(dpopt.Majority.example()), graph="path") -> between its own neighbours
 dpopt.certify(dpopt.design(dpopt.Majority.example()), epsilon=1.0) -> such as design.kernel
+dpopt.certify(dpopt.design(dpopt.Kernel.example()), inputs="abcd") -> for more take
+on_another(epsilon=1.0) -> epsilon is given and so is setting
+on_another(delta=0.1) -> delta is given and so is setting
+on_another(graph="path") -> graph is given and so is setting
+on_another(constraints=[]) -> constraints is given and so is setting
+on_another(inputs="abcd") -> inputs is given and so is setting
+on_another(setting="kernel") -> setting is 'kernel'; it must be
+on_another({"input": [0], "output": [0], "probability": [1.0]}) -> point is a dict; it must be
+dpopt.certify(np.ones((2, 3, 5)) / 5, 2.0, graph="hamming", shape=(2, 3)) -> it must be a table
+dpopt.certify(np.eye(2), 1.0, constraints=[X[0] <= 0.5]) -> must then be a variable of cvxpy
+of_cvxpy(V2[0, 0] <= X[0]) -> at place 0; it must be an equality or ineq
+of_cvxpy(cp.square(V2[0, 0]) <= 0.5) -> at place 0; it must be an equality or ineq
+of_cvxpy(cp.norm(V2) <= 2) -> at place 0; it must be an equality or ineq
 """,
     "programs": """
 unchanged(lambda p: p.add_variables("z", 2, lower=[0.0, 2.0], upper=1.0)) -> entry 1
@@ -252,6 +287,17 @@ lp.solve(program(), stop_at_gap=-1.0) -> stop_at_gap
 lp.solve(program(), "gurobi") -> such as cvxpy:CLARABEL.
 lp.solve(program(), "Mosek") -> such as cvxpy:CLARABEL.
 lp.solve(Problem()) -> no variables
+of_problem(cp.Maximize(cp.Constant(3.0))) -> no variables
+of_problem(cp.Minimize(cp.Parameter(name="price") * X[0])) -> 'price' has no value
+of_problem(cp.Minimize(cp.Variable(boolean=True))) -> integer or boolean
+of_problem(cp.Minimize(X[0]), cp.FiniteSet(X[0], [1, 2])) -> finite sets
+of_problem(cp.Minimize(cp.real(cp.Variable(complex=True)))) -> complex
+of_problem(cp.Maximize(cp.norm(X))) -> its objective
+of_problem(cp.Minimize(0), (cp.sqrt(X) <= 1).set_label("root")) -> 'root'
+of_problem(cp.Minimize(0), (X - NAN >= 1).set_label("gap")) -> rows 'gap': upper holds NaN
+of_problem(cp.Minimize(X[0]), cp.norm(X) <= 1) -> by problem.solve() of cvxpy, and prove the
+of_problem(cp.Minimize(cp.sum_squares(X))) -> not linear
+of_problem(cp.Minimize(cp.exp(X[0]))) -> kernel that it finds by dpopt.certify
 Problem().assemble() -> no variables
 Problem().then_minimise([1.0]) -> no objective before
 add([[1.0]], upper=1.0) -> 'r' have 1 columns
@@ -311,6 +357,10 @@ rounded(Graph(2, 2), [1, 2, 0, 0]) -> all have probability 0
 polished(Graph(2, 2), np.array([0.5, 0.5]), Guarantee(1.0)) -> must hold 4 finite numbers
 polished(Graph(2, 2), np.array([0.5, INF] * 2), Guarantee(1.0)) -> must hold 4 finite numbers
 Graph(3, 3, np.array([0, 1])) -> graph has shape
+Graph(3, 3, None, (moved(0, 0, 2),)) -> no permutation
+Graph(3, 3, np.array([(1, 2), (2, 1)]), (moved(1, 0, 2),)) -> neighbours to neighbours
+Words(1, 2, True) -> at least 2 symbols
+Words(2, 0, True) -> at least 1 position
 Graph(5, 2).located(5) -> inputs
 Graph(5, 2).located([-1, 0]) -> inputs
 Graph(5, 2).located([[0]]) -> inputs
@@ -335,6 +385,12 @@ rows_of_text("input", " , ", int, "integers") -> input is empty
 rows_of_text("input", "1,-", int, "integers") -> no list of integers
 rows_of_text("input", "1,x", int, "integers") -> no list of integers, and there is no such file
 rows_of_text("input", ".", int, "integers") -> input is '.';
+""",
+    "kinds of one's own": """
+Coin(1.0).keep(epsilom=2.0) -> keep was given 'epsilom'; fields of Coin are eps
+Coin(1.0).output_weights((1, 3), 0) -> 'toy-coin'; it has no Table and no output_weights
+Coin(1.0).columns((1, 3)) -> 'toy-coin'; it has no Table and no columns
+Coin(1.0).plain((1, 3)) -> 'toy-coin'; it has no Table and no plain
 """,
     "compositions and sampling": """
 adaptive([0.5, 0.5], [1.0]) -> pairs
@@ -389,7 +445,7 @@ expected_error_weights(101, UniformPrior(((0.0, 1e-12), (1.0 - 1e-12, 1.0)))) ->
 
 
 # What the expressions name.
-SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo}
+SPACE = {"sp": sp, "Guarantee": dpopt.Guarantee, "roo": dpopt.roo, "Coin": Coin}
 SPACE |= {"vote": dpopt.vote, "rows_of_text": release._rows}
 for _module in (tabulate, guarantee, lp, majority, batches, table):
     SPACE |= vars(_module)

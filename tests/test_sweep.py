@@ -56,15 +56,6 @@ def test_records_in_order_and_failures_in_words(workers: int | None) -> None:
     assert repr(failing) == f"<SweepResult: 2 points, 0 reused, 1 failed, such as {words}>"
 
 
-@pytest.mark.parametrize(("library", "options"), [("pandas", {}), ("polars", {"strict": False})])
-def test_frames_are_made_of_the_records(library: str, options: dict[str, bool]) -> None:
-    module = pytest.importorskip(library, reason=f"{library} is not installed")
-    frame = module.DataFrame(sweep(picky, {"a": [1, 2, 3], "b": [1, 0.5]}).records, **options)
-    assert list(frame.columns) == ["a", "b", "half", "list", "infinite", "failure"]
-    assert frame["half"].to_numpy()[:4].tolist() == [1.0, 0.5, 2.0, 1.0]
-    assert frame["failure"].to_list()[4:] == ["ValueError: 3 is a multiple of 3"] * 2
-
-
 @pytest.mark.parametrize("returned", [object(), 1j, {"a": 1}, {"failure": 1}, {(): 1}])
 def test_what_a_table_cannot_hold_is_a_failure(returned: object) -> None:
     (record,) = sweep(lambda a: (a, returned)[1], {"a": [1]}).failures

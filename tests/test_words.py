@@ -1,7 +1,6 @@
-"""The field's words, in what a stranger reads: help of the commands, public docstrings, guides.
+"""The field's words, in what a stranger reads: help of commands, docstrings, guides, README, pages.
 
-README and pages are asked by `tests/test_pages.py`. Proofs, and words with a meaning of their own
-such as the name of a module, are left out.
+Proofs, and words with a meaning of their own such as the name of a module, are left out.
 """
 
 from __future__ import annotations
@@ -10,25 +9,26 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
 import dpopt
 from dpopt.cli.group import loaded
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 # Of a distribution, a category, what is reported, an index, headroom, a weight, a verifier, a
 # cvxpy interface, a reference optimum, several priors.
-HOUSE_WORDS = re.compile(
-    r"\b(laws?|letters?|told|tells|telling|spare|judged?|doors?|yardsticks?|hedged|limbs|rungs|leaps"
-    r"|vouched|coherent)\b",
-    re.IGNORECASE,
+HOUSE_WORDS = (
+    r"laws?|letters?|told|tells|telling|spare|judged?|doors?|yardsticks?|hedged|limbs|rungs|leaps"
+    r"|vouched|coherent"
 )
+# These have another meaning in the field.
+OF_PAGES = "laws?|letters?|told|units?|places?|rooms?|spare|judged?|doors?"
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 
 
-def texts_of(value: object) -> Iterator[str]:
-    """The docstring of a public function or class, and of its public members."""
+def docstrings(value: object) -> Iterator[str]:
+    """Of a public function or class, and of its public members."""
     yield inspect.getdoc(value) or ""
     if inspect.isclass(value):
         for name, member in vars(value).items():
@@ -36,32 +36,33 @@ def texts_of(value: object) -> Iterator[str]:
                 yield inspect.getdoc(member) or "" if callable(member) else ""
 
 
-def house_words(text: str) -> list[str]:
-    # A name in code has its own spelling.
-    return HOUSE_WORDS.findall(re.sub(r"`[^`]*`", "", text))
-
-
-def test_docstrings() -> None:
+def texts() -> Iterator[tuple[str, str]]:
+    """What is read besides pages, by name."""
     for name in dir(dpopt):
         value = getattr(dpopt, name)
         if inspect.isclass(value) or inspect.isfunction(value):
-            assert [word for text in texts_of(value) for word in house_words(text)] == []
-
-
-def test_help_of_the_commands() -> None:
+            yield from ((name, text) for text in docstrings(value))
     group = loaded()
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
         assert command is not None
-        assert house_words(command.get_help(click.Context(command, info_name=name))) == [], name
-
-
-def test_guides() -> None:
+        yield name, command.get_help(click.Context(command, info_name=name))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        prose = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-        assert house_words(prose) == []
+        yield (
+            path.name,
+            "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"),
+        )
 
 
-def test_a_house_word_is_found() -> None:
+def house_words(text: str, words: str = HOUSE_WORDS) -> list[str]:
+    """The words that are of the house; code, and a name in it, has its own spelling."""
+    prose = re.sub(r"^```.*?^```|`[^`]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(rf"\b({words})\b", prose, re.IGNORECASE)
+
+
+def test_what_is_read_is_in_the_words_of_the_field() -> None:
     assert house_words("The law of a letter is told; see `law`.") == ["law", "letter", "told"]
+    assert [(name, words) for name, text in texts() if (words := house_words(text))] == []
+    pages = [(path.name, path.read_text(encoding="utf-8")) for path in PAGES]
+    assert [(n, words) for n, text in pages if (words := house_words(text, OF_PAGES))] == []

@@ -35,7 +35,7 @@ from dpopt import verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits
 from dpopt._types import IntVector, Vector
-from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.exact import exp_lower
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.table import SortedHistograms, Table, certify_table, rounded
 from dpopt.table.histograms import partition_count, sorted_histograms

@@ -21,8 +21,7 @@ from dpopt._errors import MALFORMED, NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up
 from dpopt._types import Matrix, Vector, frozen
 from dpopt.files import read_table
-from dpopt.kernel.constraints import read_constraints
-from dpopt.kernel.names import (
+from dpopt.kernel.constraints import (
     Name,
     Names,
     checked_names,
@@ -30,6 +29,7 @@ from dpopt.kernel.names import (
     listed,
     plain_name,
     positions,
+    read_constraints,
 )
 from dpopt.kernel.setting import GraphLike, Kernel, checked_table
 from dpopt.lp import solve

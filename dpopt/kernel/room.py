@@ -28,7 +28,7 @@ from dpopt._types import Vector
 from dpopt.kernel.constraints import ConstraintBlock, add_constraints
 from dpopt.lp import solve
 from dpopt.lp.backends.highs import Highs
-from dpopt.lp.model import Model
+from dpopt.lp.problem import Model
 from dpopt.privacy import Certificate, Guarantee, Problem
 from dpopt.table import (
     Inputs,
@@ -42,7 +42,7 @@ from dpopt.table import (
     repair,
     rounded,
 )
-from dpopt.table.rounding import alike, without_unused
+from dpopt.table.table import alike, without_unused
 
 if TYPE_CHECKING:
     from dpopt.kernel.setting import Kernel

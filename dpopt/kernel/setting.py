@@ -19,11 +19,15 @@ from dpopt.budget import Budgeted
 from dpopt.kernel.constraints import (
     ConstraintBlock,
     Constraints,
+    Name,
+    NamedGraph,
+    Names,
     add_constraints,
+    checked_names,
     constraint_blocks,
+    edges_by_name,
 )
 from dpopt.kernel.geometric import Optimum, optimum
-from dpopt.kernel.names import Name, NamedGraph, Names, checked_names, edges_by_name
 from dpopt.kernel.room import constrained_repair, moved
 from dpopt.kernel.symmetry import Symmetry, settled
 from dpopt.lp import Solution
@@ -32,7 +36,7 @@ from dpopt.privacy.graph import GRAPHS, LARGEST_EPSILON, SHAPED, directed_pairs
 from dpopt.privacy.guarantee import in_short
 from dpopt.table import Graph, Inputs, Losses, Table, constant, repair, rounded
 from dpopt.table.inputs import checked_indices
-from dpopt.table.rounding import alike
+from dpopt.table.table import alike
 from dpopt.verify import LOSSES
 
 if TYPE_CHECKING:

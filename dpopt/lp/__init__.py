@@ -2,8 +2,7 @@
 
 from dpopt.lp.backends import Backend
 from dpopt.lp.loop import Progress, solve
-from dpopt.lp.model import Model, Rows, Separation, make_rows
-from dpopt.lp.problem import Problem
+from dpopt.lp.problem import Model, Problem, Rows, Separation, make_rows
 from dpopt.lp.solution import Solution, Status
 
 __all__ = [

@@ -21,15 +21,20 @@ from dpopt._progress import ProgressEvent, advance, listening, report
 from dpopt._types import Vector, frozen
 from dpopt.lp.backends import Backend, RawSolution, Session, WarmSession, get_backend
 from dpopt.lp.backends.highs import Highs, conflict
-from dpopt.lp.certificates import (
+from dpopt.lp.certificates import surely_infeasible, surely_unbounded
+from dpopt.lp.problem import Model, Problem, Rows, Separation, objective_size, stack
+from dpopt.lp.solution import (
+    BASIC,
+    Basis,
+    Solution,
+    Status,
+    advice,
     dual_bound,
     implied_bound,
-    surely_infeasible,
-    surely_unbounded,
+    joined,
+    still_cuts,
+    vertex,
 )
-from dpopt.lp.model import Model, Rows, Separation, objective_size, stack
-from dpopt.lp.problem import Problem
-from dpopt.lp.solution import BASIC, Basis, Solution, Status, advice, joined, still_cuts, vertex
 
 if TYPE_CHECKING:
     import cvxpy as cp

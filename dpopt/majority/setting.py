@@ -1,6 +1,6 @@
 """A private majority of private voters: the setting, and the assessment of any noise function.
 
-The program is in `dpopt.majority.program`, the exact proof in `dpopt.majority.judge`.
+The program is in `dpopt.majority.program`, the exact proof in `dpopt.majority.voters`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dpopt._numbers import digits, exact_text, float_down
 from dpopt._progress import expect
 from dpopt._types import Json, Numbers, Vector, frozen
 from dpopt.lp import Backend, Solution, solve
-from dpopt.majority.judge import FEW_OPEN, certify, dominating, least_of_gamma
 from dpopt.majority.objectives import (
     ErrorEstimate,
     Regret,
@@ -42,7 +41,14 @@ from dpopt.majority.priors import (
     parse_prior,
     several_priors,
 )
-from dpopt.majority.program import problem_of_targets, proving_corners
+from dpopt.majority.program import (
+    FEW_OPEN,
+    certify,
+    dominating,
+    least_of_gamma,
+    problem_of_targets,
+    proving_corners,
+)
 from dpopt.majority.voters import (
     Voters,
     check_gamma,
@@ -54,8 +60,8 @@ from dpopt.majority.voters import (
 )
 from dpopt.privacy import Problem
 from dpopt.privacy.cost import DominatingPair, Least
-from dpopt.privacy.exact import Certificate
-from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy.exact import exp_lower
+from dpopt.privacy.guarantee import Certificate
 from dpopt.shape import Design, made
 from dpopt.shape import design as designed
 from dpopt.table import Table, repair

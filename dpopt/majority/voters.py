@@ -23,8 +23,7 @@ import numpy.typing as npt
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Vector, frozen
-from dpopt.ballots.choice import PrivateVoters
-from dpopt.ballots.votes import count_queries
+from dpopt.ballots.choice import PrivateVoters, count_queries
 from dpopt.table import Inputs, Table
 
 CORNERS = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")

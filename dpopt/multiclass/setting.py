@@ -28,14 +28,13 @@ from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import digits, float_up, roughly
 from dpopt._progress import expect
 from dpopt._types import Vector
-from dpopt.ballots.choice import ClassSetting, PrivateVoters
+from dpopt.ballots.choice import ClassSetting, PrivateVoters, check_prior
 from dpopt.ballots.tabulate import FLOATS, audit_rule, largest, rule_at
-from dpopt.ballots.votes import check_prior
 from dpopt.lp import Solution
 from dpopt.multiclass.corners import Pricing, require_walked, voters_in_words
 from dpopt.privacy import Certificate, Problem, exp_lower
 from dpopt.privacy.cost import DominatingPair, Least, least_of_ratio, require_pure
-from dpopt.privacy.exponential import exp_upper, log_near
+from dpopt.privacy.exact import exp_upper, log_near
 from dpopt.privacy.guarantee import in_short
 from dpopt.table import Losses, SortedHistograms, Table, constant, repair, rounded
 from dpopt.table.least import as_floats, undominated

@@ -168,7 +168,7 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
     """Return a local optimum near a start: least mean loss with the product's delta at most delta.
 
     The variables are log p up to a constant; what the search returns is flattened a little,
-    p^(1 - share), until it is certified.
+    p^(1 - share), until it is certified. It is never worse than the start.
     """
     distance = np.arange(start.size)
     counts, costs = signs(distance), loss(distance)
@@ -221,8 +221,9 @@ def searched(start: Vector, releases: int, epsilon: float, delta: float, loss: L
         at_ends = [product_delta(flattened(side * share), releases, epsilon)[0] for side in (-1, 1)]
         if at_ends[0] > delta > at_ends[1]:
             pmf = calibrated(flattened, -share, share, releases, epsilon, delta)
-            if certified_delta(pmf, releases, epsilon) <= delta:
-                return pmf
+            # Beside a jump of delta the search may end at noise that is worse than its start.
+            private = certified_delta(pmf, releases, epsilon) <= delta
+            return pmf if private and mean_loss(pmf, loss) < unit else start
     return start
 
 

@@ -32,7 +32,7 @@ from dpopt.noise.program import DOUBLINGS, WRITTEN, Grid, Program, optimum
 from dpopt.noise.table import NoiseTable, added, decided, integers, shifted
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
 from dpopt.privacy.cost import DominatingPair, Least
-from dpopt.privacy.exponential import least_float
+from dpopt.privacy.exact import least_float
 from dpopt.privacy.release import Source
 from dpopt.shape import Design, Setting, made
 

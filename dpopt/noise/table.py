@@ -14,7 +14,7 @@ from dpopt import verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import exact_text, typed_rational, whole
 from dpopt._types import IntVector, Json, Vector, brief, frozen
-from dpopt.privacy.exact import fingerprint
+from dpopt.privacy.guarantee import fingerprint
 from dpopt.privacy.release import Pmfs, Source
 
 # Periods beyond the first table are drawn in parts of at most so many.

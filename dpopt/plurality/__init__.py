@@ -5,7 +5,7 @@ permute-and-flip (McKenna, Sheldon 2020) and the exponential mechanism (McSherry
 rules that need none.
 """
 
-from dpopt.ballots.votes import Counts
+from dpopt.ballots.choice import Counts
 from dpopt.plurality.setting import mode_design
 
 __all__ = ["Counts", "mode_design"]

@@ -23,11 +23,10 @@ from dpopt import _checks, verify
 from dpopt._errors import NotPrivateError, ParameterError
 from dpopt._numbers import exact_text, roughly, whole
 from dpopt._types import IntVector
-from dpopt.ballots.choice import ClassSetting
+from dpopt.ballots.choice import ClassSetting, check_prior
 from dpopt.ballots.tabulate import Rungs, audit_rule, auditable, few_histograms, table_bits
-from dpopt.ballots.votes import check_prior
 from dpopt.privacy import Certificate, Guarantee, Problem, exp_lower
-from dpopt.privacy.exponential import log_upper
+from dpopt.privacy.exact import log_upper
 from dpopt.privacy.release import WORD, Source, below_each, random_words
 from dpopt.shape import Design, design
 from dpopt.table import Losses, Table, add_table

@@ -1,10 +1,9 @@
 """Differential privacy: guarantees, rows of programs, certificates, and privacy costs."""
 
 from dpopt.privacy.cost import Least
-from dpopt.privacy.exact import Certificate
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.privacy.graph import directed_pairs
-from dpopt.privacy.guarantee import Guarantee, general_composition, simple_composition
+from dpopt.privacy.guarantee import Certificate, Guarantee, general_composition, simple_composition
 from dpopt.privacy.program import Problem
 
 __all__ = [

@@ -30,7 +30,7 @@ from dpopt import _checks, verify
 from dpopt._errors import ParameterError
 from dpopt._numbers import float_up
 from dpopt._types import Json, brief
-from dpopt.privacy.exponential import exp_lower, log_enclosed, log_near, log_upper
+from dpopt.privacy.exact import exp_lower, log_enclosed, log_near, log_upper
 from dpopt.verify import Point
 
 # Steps of the grid of losses: about this wide, at least so many up to the largest loss, at most.

@@ -18,6 +18,7 @@ solver gains a few digits each time, and fails if it is asked for all of them at
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,9 +30,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpopt import verify
-from dpopt._errors import SolverError
+from dpopt._errors import ParameterError, SolverError
 from dpopt._numbers import float_down, float_up
-from dpopt._types import Vector
+from dpopt._types import Json, Vector
 from dpopt.lp import Problem, Solution, solve
 
 Multipliers = list[tuple[verify.Name, Fraction]]
@@ -45,6 +46,10 @@ _FAR, _ENOUGH = Fraction(1, 10**11), Fraction(1, 10**12)
 # Solves of a program; the largest cost of a magnified one, in widths; the share of the gap that a
 # solve must close for another one; and the factor of the width from one to the next, at least.
 _MOST_SOLVES, _LARGEST_COST, _STAYS, _FINER = 6, 1e6, Fraction(1, 1000), Fraction(1, 1000)
+
+
+SMALL = 4000
+"""Number of entries of rows up to which a proof is made unasked: about 0.3 seconds."""
 
 
 class Bound(float):
@@ -234,7 +239,7 @@ def _clipped(costs: Sequence[Fraction], width: Fraction) -> Vector:
 
 def middle(number: verify.Number | verify.Between) -> Fraction:
     """Return a number, or the middle of an enclosure."""
-    low, high = verify.ends(number)
+    low, high = number if isinstance(number, tuple) else (number, number)
     return Fraction(low + high) / 2
 
 
@@ -243,9 +248,11 @@ def tight_rows(program: verify.Program, share: float) -> list[verify.Name]:
     tight, point = [], {v: float(value) for v, value in program.point.items()}
     for name in program.names():
         row = program.row(name)
-        terms = [(v, float(verify.ends(a)[0])) for v, a in row.terms.items()]
-        largest = max((abs(a) for _, a in terms), default=0.0)
-        slack = float(verify.ends(row.limit)[0]) - sum(a * point.get(v, 0.0) for v, a in terms)
+        slack, largest = float(verify.ends(row.limit)[0]), 0.0
+        for variable, coefficient in row.terms.items():
+            size = float(verify.ends(coefficient)[0])
+            slack -= size * point.get(variable, 0.0)
+            largest = max(largest, abs(size))
         if row.equality or slack <= share * largest:
             tight.append(name)
     return tight
@@ -301,3 +308,42 @@ def _bounds(written: Written) -> Iterator[Optimality]:
         if stays or current.gap <= _ENOUGH * abs(value):
             return
         width = max(current.gap, width * _FINER)
+
+
+def optimality(
+    kind: str,
+    setting: Json,
+    weights: Any,  # noqa: ANN401
+    names: Sequence[verify.Name] | None = None,
+    data: Json | None = None,
+) -> Optimality | None:
+    """Return the proof that no mechanism has a better value than a design.
+
+    Args:
+        kind: of the design.
+        setting: its parameters as plain values, as a file has them.
+        weights: its integer weights as plain values ("table" of a file).
+        names: rows that may have multipliers; those that are tight at the design if None.
+        data: fields of the proof file other than its bound and multipliers.
+
+    Returns:
+        The proof; None for a kind that `dpopt.verify` does not know.
+
+    Raises:
+        ParameterError: if `dpopt.verify` does not support the setting, or it is too large.
+        SolverError: if no multipliers were found.
+    """
+    display = verify.KINDS.get(kind)
+    if display is None:
+        return None
+    # The values that a file would have: lists for tuples.
+    setting, weights, data = json.loads(json.dumps([setting, weights, data or {}]))
+    try:
+        program = display(setting, weights, None, data)
+    except verify.Malformed as error:
+        raise ParameterError(f"there is no proof of this {kind!r}: {error}.") from None
+    except verify.Refused as error:
+        raise SolverError(f"no proof of this {kind!r} was found: {error}.", "numerical") from None
+    if not program.cost:
+        raise ParameterError(f"there is no proof of this {kind!r}: value{program.note}.")
+    return proved(program, names)

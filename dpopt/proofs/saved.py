@@ -1,63 +1,116 @@
-"""The proof of a design's bound, and the proof file and verifier saved with the design."""
+"""Files of mechanisms, with the proof of their bound and the verifier beside them.
+
+A mechanism is JSON with exact integers, a checksum, and strict checks when read. A file is regular,
+text, and at most 256 MiB; no object repeats a name; numbers are finite, and strings of digits are
+bounded before they become numbers. Everything that can be recomputed is. Values that cannot, such
+as the bound of a program that was solved elsewhere, are marked as stated by the file.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dpopt import verify
-from dpopt._errors import ParameterError, SolverError
-from dpopt._numbers import exact_text
+from dpopt._errors import ParameterError
+from dpopt._numbers import exact_text, shown
 from dpopt._types import Json
-from dpopt.files import read_text, replacing, write_json, write_text
-from dpopt.proofs.dual import Optimality, proved
+from dpopt.files import (
+    contents,
+    parse_json,
+    read_text,
+    replacing,
+    versions,
+    why_unread,
+    write_json,
+    write_text,
+)
+from dpopt.proofs.dual import Optimality
 
-FORMAT, SCHEMA = "dpopt proof", 1
+SCHEMA = 3
+"""Version of the format, the first one published; all kinds share one body, see `dpopt.shape`."""
 
-SMALL = 4000
-"""Number of entries of rows up to which a proof is made unasked: about 0.3 seconds."""
+# What a file says that it is.
+FORMAT = "dpopt mechanism"
+STATED = "stated_by_file"
+"""Name, in `to_dict`, of the list of values that were read from a file and not recomputed."""
+AUDIT = "audit"
+"""Kind of a file about a mechanism that is not proved private: it can be read, never released."""
 
 
-def optimality(
-    kind: str,
-    setting: Json,
-    weights: Any,  # noqa: ANN401
-    names: Sequence[verify.Name] | None = None,
-    data: Json | None = None,
-) -> Optimality | None:
-    """Return the proof that no mechanism has a better value than a design.
+@dataclass(frozen=True)
+class Sealed:
+    """A parsed file whose envelope is checked and whose body, plain values, is not yet."""
 
-    Args:
-        kind: of the design.
-        setting: its parameters as plain values, as a file has them.
-        weights: its integer weights as plain values ("table" of a file).
-        names: rows that may have multipliers; those that are tight at the design if None.
-        data: fields of the proof file other than its bound and multipliers.
+    path: Path
+    kind: str
+    body: Json
+    provenance: dict[str, Any]
+    digest: str
 
-    Returns:
-        The proof; None for a kind that `dpopt.verify` does not know.
+    def refuse(self, why: str) -> ParameterError:
+        """Return the error to raise when the body does not fit its kind."""
+        return ParameterError(f"file {str(self.path)!r} cannot be used: {why}.")
 
-    Raises:
-        ParameterError: if `dpopt.verify` does not support the setting, or it is too large.
-        SolverError: if no multipliers were found.
-    """
-    display = verify.KINDS.get(kind)
-    if display is None:
-        return None
-    # The values that a file would have: lists for tuples.
-    setting, weights, data = json.loads(json.dumps([setting, weights, data or {}]))
+    def require_hash(self) -> None:
+        """Check that the contents match the hash in the file."""
+        try:
+            digest = _digest(self.kind, self.body, self.provenance)
+        except RecursionError:
+            raise self.refuse("it is nested too deeply") from None
+        if digest != self.digest:
+            raise self.refuse("its contents were changed after it was saved (hash mismatch)")
+
+
+def seal(kind: str, body: Json, path: Path) -> None:
+    """Write a mechanism with schema, provenance and hash, atomically."""
+    provenance = versions()
+    # The mark concerns values read from a file; in a file it would say nothing.
+    body = {name: value for name, value in body.items() if name != STATED}
+    write_json(
+        path,
+        {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "kind": kind,
+            "body": body,
+            "provenance": provenance,
+            "hash": _digest(kind, body, provenance),
+        },
+    )
+
+
+def read_sealed(path: Path) -> Sealed:
+    """Read a saved file and check its envelope."""
+    refuse = Sealed(path, "", {}, {}, "").refuse
     try:
-        program = display(setting, weights, None, data)
-    except verify.Malformed as error:
-        raise ParameterError(f"there is no proof of this {kind!r}: {error}.") from None
-    except verify.Refused as error:
-        raise SolverError(f"no proof of this {kind!r} was found: {error}.", "numerical") from None
-    if not program.cost:
-        raise ParameterError(f"there is no proof of this {kind!r}: value{program.note}.")
-    return proved(program, names)
+        envelope = parse_json(contents(path))
+    except (OSError, ValueError) as error:
+        raise refuse(why_unread(error)) from None
+    if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
+        raise refuse("it is not a saved dpopt mechanism")
+    schema = envelope.get("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise refuse(f"its schema is {shown(schema)}, not {SCHEMA}; another dpopt wrote it")
+    parts = [envelope.get(name) for name in ("kind", "body", "provenance", "hash")]
+    if not all(map(isinstance, parts, (str, dict, dict, str))):
+        raise refuse("kind, body, provenance or hash is missing")
+    return Sealed(path, *cast(Any, parts))
+
+
+def _digest(kind: str, body: Json, provenance: Json) -> str:
+    parts = [SCHEMA, kind, body, provenance]
+    text = json.dumps(parts, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# What a proof file says that it is, and the version of its form.
+_PROOF, _PROOF_SCHEMA = "dpopt proof", 1
 
 
 def proof_path(path: Path) -> Path:
@@ -91,7 +144,7 @@ def laid_beside(
         with ExitStack() as stack:
             if proof is not None:
                 multipliers = [[*name, exact_text(y)] for name, y in proof.multipliers]
-                head = {"format": FORMAT, "schema": SCHEMA, "kind": kind, **(data or {})}
+                head = {"format": _PROOF, "schema": _PROOF_SCHEMA, "kind": kind, **(data or {})}
                 bound = {"bound": exact_text(proof.bound), "multipliers": multipliers}
                 write_json(stack.enter_context(replacing(proof_path(path))), head | bound)
             yield

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpopt import verify
 from dpopt._types import IntVector, Vector, frozen
-from dpopt.privacy.exact import fingerprint
+from dpopt.privacy.guarantee import fingerprint
 from dpopt.privacy.release import Source
 from dpopt.public_prior.prior import PublicDistribution
 

@@ -20,7 +20,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import MOST_BITS, digits
 from dpopt._types import IntVector, Matrix, Vector, frozen
 from dpopt.data.tally import labels_of
-from dpopt.privacy.exponential import rational
+from dpopt.privacy.exact import rational
 from dpopt.privacy.release import below, below_each, seeded, system
 
 # By how much public masses may miss the sum 1, before they are divided by it.

@@ -14,7 +14,7 @@ from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._figure import LIMIT
 from dpopt._types import IntVector, Vector, frozen
-from dpopt.ballots.votes import votes_pmf
+from dpopt.ballots.choice import votes_pmf
 from dpopt.lp import Backend, Solution, solve
 from dpopt.lp.backends import get_backend
 from dpopt.privacy import Problem

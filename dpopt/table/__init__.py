@@ -3,9 +3,8 @@
 from dpopt.table.histograms import SortedHistograms
 from dpopt.table.inputs import Edges, Inputs
 from dpopt.table.program import Losses, add_table, over_masses, probabilities_of
-from dpopt.table.rounding import constant, interior, polished, repair, rounded
 from dpopt.table.symmetric import Graph, Words
-from dpopt.table.table import Table, certify_table
+from dpopt.table.table import Table, certify_table, constant, interior, polished, repair, rounded
 
 __all__ = [
     "Edges",

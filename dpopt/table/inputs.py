@@ -27,8 +27,8 @@ from scipy.sparse.csgraph import connected_components
 from dpopt import _checks
 from dpopt._errors import ParameterError
 from dpopt._types import IntVector, Json, Vector
-from dpopt.privacy.exact import fingerprint
 from dpopt.privacy.graph import links
+from dpopt.privacy.guarantee import fingerprint
 
 LARGEST_WRITTEN = 20_000_000
 """Entries of the largest kernel that is written out; memory fixes it."""

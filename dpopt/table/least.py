@@ -28,7 +28,7 @@ from dpopt._errors import ParameterError
 from dpopt._numbers import float_down, float_up
 from dpopt._types import Vector
 from dpopt.privacy.cost import DominatingPair, Least, least_of_ratio
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table.table import Table
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]

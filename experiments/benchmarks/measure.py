@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dpopt.files import versions
-from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
-from experiments.benchmarks.spec import Answer, Benchmark, Contender
+from experiments.benchmarks.memory import DONE, Ran, run_child
+from experiments.benchmarks.spec import Benchmark, Contender
 from experiments.registry import Cell, track
 
 _STANDARD_ERRORS = 6.0
@@ -61,7 +61,7 @@ def measure(
         tried = [c for c in benchmark.contenders if reasons[c.name] is None]
         turns = _turns(benchmark, size, tried, effort, child)
         for name, ran in turns.items():
-            reasons[name] = _outcome(ran[-1], benchmark.limits)
+            reasons[name] = ran[-1].outcome
             if ran[-1].outcome != DONE:
                 stopped[name] = f"not tried ({reasons[name]} at {size:,})"
         ours = turns.get(benchmark.contenders[0].name, [])
@@ -73,7 +73,7 @@ def measure(
                 "outcome": reasons[contender.name],
             }
             | _times(turns.get(contender.name, []), ours)
-            | _compared(benchmark, contender, _answer(turns.get(contender.name)), _answer(ours))
+            | _compared(benchmark, contender, turns.get(contender.name, []), ours)
             for contender in benchmark.contenders
         ]
     return records
@@ -86,12 +86,6 @@ def _not_tried(contender: Contender, size: int) -> str | None:
     if contender.largest is not None and size > contender.largest:
         return f"not tried above {contender.largest:,}"
     return None
-
-
-def _outcome(ran: Ran, limits: Limits) -> str:
-    if ran.outcome == OUT_OF_MEMORY:
-        return f"over {limits.gibibytes} GiB"
-    return ran.outcome
 
 
 def _turns(
@@ -117,11 +111,6 @@ def _turns(
                 )
             )
     return turns
-
-
-def _answer(ran: list[Ran] | None) -> Answer | None:
-    """Return the answer of the last turn, None if it did not end."""
-    return ran[-1].value if ran and ran[-1].outcome == DONE else None
 
 
 def turn_seconds(ran: Ran) -> float:
@@ -157,14 +146,15 @@ def _times(ran: list[Ran], ours: list[Ran]) -> Record:
 
 
 def _compared(
-    benchmark: Benchmark, contender: Contender, answer: Answer | None, ours: Answer | None
+    benchmark: Benchmark, contender: Contender, ran: list[Ran], ours: list[Ran]
 ) -> Record:
-    """Return a contender's value, its difference from ours, and whether they agree."""
+    """Return the value of the last turn, its difference from ours, and whether they agree."""
+    answer, own = (turns[-1].value if turns else None for turns in (ran, ours))
     difference = agrees = None
-    if answer and ours:
-        difference = answer.value - ours.value
-        slack = benchmark.tolerance * max(1.0, abs(ours.value))
-        slack += _STANDARD_ERRORS * (answer.error**2 + ours.error**2) ** 0.5
+    if answer and own:
+        difference = answer.value - own.value
+        slack = benchmark.tolerance * max(1.0, abs(own.value))
+        slack += _STANDARD_ERRORS * (answer.error**2 + own.error**2) ** 0.5
         agrees = abs(difference) <= slack if contender.same else None
     return {
         "value": answer.value if answer else None,

@@ -17,7 +17,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLI
 _ON_THE_CLOCK = 8.0
 _NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory", "Memory limit reached")
 
-DONE, OUT_OF_MEMORY = "done", "out of memory"
+DONE = "done"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ran:
     """What became of a child.
 
     Attributes:
-        outcome: "done", "out of memory", "over N s", or the error in words.
+        outcome: "done", "over N GiB", "over N s", or the error in words.
         value: what the last call returned; None unless done.
         seconds: wall-clock seconds of each call.
         cpu_seconds: seconds of processor time of each call, all threads together.
@@ -89,7 +89,7 @@ def run_child(
         return Ran(f"over {limits.seconds} s")
     lines = child.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
     if any(word in line for word in _NO_MEMORY for line in lines[-3:]):
-        return Ran(OUT_OF_MEMORY)
+        return Ran(f"over {limits.gibibytes} GiB")
     if child.returncode < 0:
         return Ran(f"ended by {signal.Signals(-child.returncode).name}")
     return Ran(f"error: {lines[-1]}")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
@@ -17,6 +16,7 @@ from experiments.benchmarks.measure import Effort, Record, run_benchmarks
 from experiments.benchmarks.spec import Benchmark, benchmarks
 from experiments.parameters import Count, configuration
 from experiments.registry import Outcome, Table, experiment
+from experiments.report.pages import environment
 
 _TIMES = (
     "One row for each contender at each size: alternating turns in fresh processes, one thread; "
@@ -106,12 +106,7 @@ def plot(outcome: Outcome) -> Figure:
 
 def to_markdown(outcome: Outcome, config: Mapping[str, Any], known: Mapping[str, Benchmark]) -> str:
     """Return the page of a run: the same bytes for the same tables."""
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
+    pages = environment(Path(__file__).parent)
     pages.filters |= {"reason": _reason, "seconds": _seconds, "ratio": _ratio}
     pages.filters |= {"difference": _difference, "noted": _noted}
     times, growth = outcome.tables["times"], outcome.tables["growth"]

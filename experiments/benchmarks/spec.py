@@ -104,5 +104,6 @@ def benchmark(
 def benchmarks() -> dict[str, Benchmark]:
     """Return every benchmark by name, in the order of the report: suite after suite."""
     names = sorted(path.stem for path in Path(__file__).parent.glob("suite_*.py"))
-    suites = (import_module(f"experiments.benchmarks.{name}") for name in names)
-    return {benchmark.name: benchmark for suite in suites for benchmark in suite.BENCHMARKS}
+    suites = (vars(import_module(f"experiments.benchmarks.{name}")) for name in names)
+    defined = (value for suite in suites for value in suite.values())
+    return {each.name: each for each in defined if isinstance(each, Benchmark)}

@@ -118,5 +118,3 @@ ADAPTIVE = benchmark(
     tolerance=1e-3,
     warm_up=1,
 )
-
-BENCHMARKS = (COMPOSED, ADAPTIVE)

@@ -198,5 +198,3 @@ PATH = benchmark(
     tolerance=1e-8,
     limits=Limits(60),
 )
-
-BENCHMARKS = (APPLY, PROGRAM, PATH)

@@ -149,5 +149,3 @@ COUNT = benchmark(
     warm_up=9,
     limits=Limits(60),
 )
-
-BENCHMARKS = (COUNT,)

@@ -7,8 +7,6 @@ proof holds. What is released and what it is released from must not share a stre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,12 +32,8 @@ _OPENDP = ("opendp", "interop")
 _DELTA = 1e-6
 
 
-@dataclass(frozen=True)
-class Draws:
-    """What releases, and what it releases from."""
-
-    mechanism: Any
-    data: Any
+Draws = tuple[Any, Any]
+"""What releases, and what it releases from."""
 
 
 def _share(hits: float, draws: int, note: str = "") -> Answer:
@@ -103,13 +97,14 @@ def calibrate(gaussian: bool, sensitivity: int) -> Answer:
 
 def _certified(kernel: dpopt.Design, draws: int) -> Draws:
     kernel.release(np.zeros(1, np.int64))
-    return Draws(kernel, np.full(draws, _OWN))
+    return kernel, np.full(draws, _OWN)
 
 
 def release_own(instance: Draws) -> Answer:
     """Release once for each input; count the outputs that are the input."""
-    drawn = np.asarray(instance.mechanism.release(instance.data))
-    return _share(float(np.sum(drawn == instance.data)), drawn.size)
+    mechanism, data = instance
+    drawn = np.asarray(mechanism.release(data))
+    return _share(float(np.sum(drawn == data)), drawn.size)
 
 
 def keep_or_move(draws: int) -> Answer:
@@ -135,29 +130,30 @@ def _prelude() -> Any:  # noqa: ANN401
     return dp
 
 
-def opendp(make: Callable[[Any], Any], value: Any, size: int) -> Draws:  # noqa: ANN401
-    """Return a measurement of OpenDP, which ``make`` makes from its names, and inputs."""
-    return Draws(make(_prelude()), [value] * size)
+def opendp_response(draws: int) -> Draws:
+    """Return OpenDP's randomised response, and one category as often."""
+    dp = _prelude()
+    measurement = dp.m.make_randomized_response(categories=list(range(_CATEGORIES)), prob=_TRUTH)
+    return measurement, [_OWN] * draws
 
 
-def _response_of_categories(dp: Any) -> Any:  # noqa: ANN401
-    return dp.m.make_randomized_response(categories=list(range(_CATEGORIES)), prob=_TRUTH)
-
-
-def _noise_of_counts(dp: Any) -> Any:  # noqa: ANN401
+def opendp_noise(draws: int) -> Draws:
+    """Return OpenDP's geometric noise of many counts, and one count as often."""
+    dp = _prelude()
     domain = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    return dp.m.make_geometric(*domain, scale=1 / _EPSILON)
+    return dp.m.make_geometric(*domain, scale=1 / _EPSILON), [_OWN] * draws
 
 
 def invoke_each(instance: Draws) -> Answer:
     """Invoke OpenDP's measurement once for each input."""
-    hits = sum(instance.mechanism(value) == value for value in instance.data)
-    return _share(float(hits), len(instance.data))
+    measurement, data = instance
+    return _share(float(sum(measurement(value) == value for value in data)), len(data))
 
 
 def invoke_once(instance: Draws) -> Answer:
     """Invoke OpenDP's measurement once for all counts; cut the noise off at both ends."""
-    drawn = np.clip(instance.mechanism(instance.data), 0, _CATEGORIES - 1)
+    measurement, data = instance
+    drawn = np.clip(measurement(data), 0, _CATEGORIES - 1)
     return _share(float(np.sum(drawn == _OWN)), drawn.size)
 
 
@@ -166,18 +162,20 @@ def majorities(queries: int) -> Draws:
     made = dpopt.design(dpopt.Majority(_VOTERS, 0.1, 3, prior="uniform:0,1"))
     votes = (np.random.default_rng(_SEED).random((queries, _VOTERS)) < 0.6).astype(np.int64)
     made.release(votes[:1])
-    return Draws(made, votes)
+    return made, votes
 
 
 def release_majorities(instance: Draws) -> Answer:
     """Release one private majority for each query."""
-    return _share(float(np.sum(instance.mechanism.release(instance.data))), len(instance.data))
+    design, votes = instance
+    return _share(float(np.sum(design.release(votes))), len(votes))
 
 
 def float_majorities(instance: Draws) -> Answer:
     """Do the same with numpy's floats."""
-    rng, ones = np.random.default_rng(_DRAWN), instance.data.sum(axis=1)
-    noisy = rng.random(ones.size) >= instance.mechanism.gamma[ones]
+    design, votes = instance
+    rng, ones = np.random.default_rng(_DRAWN), votes.sum(axis=1)
+    noisy = rng.random(ones.size) >= design.gamma[ones]
     return _floats(np.where(noisy, rng.random(ones.size) < 0.5, ones > _VOTERS / 2), True)
 
 
@@ -187,19 +185,19 @@ def users(categories: int) -> Draws:
     kernel = dpopt.design(dpopt.PublicPrior(made.prior, made.epsilon))
     own = np.random.default_rng(_SEED).choice(categories, _USERS, p=made.prior)
     kernel.release(own[:1])
-    return Draws(kernel, own)
+    return kernel, own
 
 
 def choose_users(instance: Draws) -> Answer:
     """Make each user's row in floats and let numpy choose from it."""
-    rng, kernel = np.random.default_rng(_DRAWN), instance.mechanism
+    rng, (kernel, categories) = np.random.default_rng(_DRAWN), instance
     drawn, category = [], np.zeros(kernel.setting.labelled.size)
-    for own in instance.data.tolist():
+    for own in categories.tolist():
         category[own] = 1.0
         row = kernel.apply(category)
         category[own] = 0.0
         drawn.append(rng.choice(row.size, p=row / row.sum()))
-    return _floats(np.array(drawn), instance.data)
+    return _floats(np.array(drawn), categories)
 
 
 def records(size: int) -> Draws:
@@ -211,20 +209,21 @@ def records(size: int) -> Draws:
     weights = np.arange(1, setting.categories + 1)
     counts = size * weights // int(weights.sum())
     counts[-1] += size - int(counts.sum())
-    return Draws(sampler, counts)
+    return sampler, counts
 
 
 def release_records(instance: Draws) -> Answer:
     """Release a category 1,000 times."""
-    last = instance.data.size - 1
-    tally = roo.Tally.of_counts(instance.data, instance.data.size)
-    hits = sum(instance.mechanism.release(tally) == last for _ in range(_TIMES))
+    sampler, counts = instance
+    tally = roo.Tally.of_counts(counts, counts.size)
+    hits = sum(sampler.release(tally) == counts.size - 1 for _ in range(_TIMES))
     return _share(float(hits), _TIMES)
 
 
 def choose_records(instance: Draws) -> Answer:
     """Draw 1,000 times with numpy from the same distribution in floats."""
-    rng, row = np.random.default_rng(_DRAWN), instance.mechanism.output_distribution(instance.data)
+    sampler, counts = instance
+    rng, row = np.random.default_rng(_DRAWN), sampler.output_distribution(counts)
     return _floats(np.array([rng.choice(row.size, p=row) for _ in range(_TIMES)]), row.size - 1)
 
 
@@ -234,13 +233,7 @@ CATEGORIES = benchmark(
     contenders=(
         Contender("dpopt release", exact_categories, release_own),
         Contender("numpy floats", same, keep_or_move),
-        Contender(
-            "OpenDP, one call each",
-            partial(opendp, _response_of_categories, _OWN),
-            invoke_each,
-            largest=10_000,
-            needs=_OPENDP,
-        ),
+        Contender("OpenDP, one call each", opendp_response, invoke_each, 10_000, needs=_OPENDP),
     ),
     tolerance=0.0,
 )
@@ -251,13 +244,7 @@ COUNTS = benchmark(
     contenders=(
         Contender("dpopt release", exact_counts, release_own),
         Contender("numpy floats", same, add_noise),
-        Contender(
-            "OpenDP, one call for all",
-            partial(opendp, _noise_of_counts, _OWN),
-            invoke_once,
-            largest=1_000_000,
-            needs=_OPENDP,
-        ),
+        Contender("OpenDP, one call for all", opendp_noise, invoke_once, 10**6, needs=_OPENDP),
     ),
     tolerance=0.0,
 )
@@ -320,5 +307,3 @@ RECORDS = benchmark(
     tolerance=0.0,
     warm_up=20,
 )
-
-BENCHMARKS = (CATEGORIES, COUNTS, NOISE, DESIGNS, MAJORITIES, USERS, RECORDS)

@@ -121,29 +121,28 @@ def optimal_by_all_rows(instance: dpopt.BestSampler) -> Answer:
     return Answer(found.objective, note=f"{found.rows_used:,} rows")
 
 
-BENCHMARKS = (
-    benchmark(
-        "roo-rule",
-        sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
-        contenders=(
-            Contender("dpopt, certified", setting, certified),
-            Contender("dpopt.solve, exact program", setting, by_program, largest=10**6),
-            Contender("journal recursion", setting, journal_rule, 10**6, same=False),
-            *(
-                Contender(f"{name}, all rows", setting, partial(all_rows, solver), largest=1000)
-                for name, solver in rivals.DEFAULTS.items()
-            ),
+RULE = benchmark(
+    "roo-rule",
+    sizes=(10, 100, 1000, 10_000, 10**6, 10**9),
+    contenders=(
+        Contender("dpopt, certified", setting, certified),
+        Contender("dpopt.solve, exact program", setting, by_program, largest=10**6),
+        Contender("journal recursion", setting, journal_rule, 10**6, same=False),
+        *(
+            Contender(f"{name}, all rows", setting, partial(all_rows, solver), largest=1000)
+            for name, solver in rivals.DEFAULTS.items()
         ),
-        warm_up=20,
     ),
-    benchmark(
-        "roo-optimal",
-        sizes=(12, 20, 30, 40, 50, 60),
-        contenders=(
-            Contender("dpopt, certified", optimal_setting, optimal),
-            Contender("dpopt.solve, all rows", optimal_setting, optimal_by_all_rows),
-        ),
-        tolerance=1e-8,
-        warm_up=8,
+    warm_up=20,
+)
+
+OPTIMAL = benchmark(
+    "roo-optimal",
+    sizes=(12, 20, 30, 40, 50, 60),
+    contenders=(
+        Contender("dpopt, certified", optimal_setting, optimal),
+        Contender("dpopt.solve, all rows", optimal_setting, optimal_by_all_rows),
     ),
+    tolerance=1e-8,
+    warm_up=8,
 )

@@ -98,5 +98,3 @@ CUBE = benchmark(
 CYCLE = benchmark(
     "symmetry-cycle", sizes=(20, 40, 100, 400, 1500), contenders=_contenders(cycle, "dihedral", 40)
 )
-
-BENCHMARKS = (CUBE, CYCLE)

@@ -75,7 +75,5 @@ def _checked(name: str, sizes: tuple[int, ...], setting: Callable[[int], Any]) -
     )
 
 
-BENCHMARKS = (
-    _checked("verify-kernel", (5, 10, 15, 20, 30), kernel),
-    _checked("verify-prior", (10, 1000, 10_000, 100_000, 1_000_000), prior),
-)
+KERNELS = _checked("verify-kernel", (5, 10, 15, 20, 30), kernel)
+PRIORS = _checked("verify-prior", (10, 1000, 10_000, 100_000, 1_000_000), prior)

@@ -243,6 +243,22 @@ def _corner_sets(name: str, voter_delta: float, sizes: tuple[int, ...]) -> Bench
     )
 
 
+PURE = _noise_function(
+    "majority-pure",
+    (11, 21, 51, 101, 201, 501, 1001),
+    pure,
+    certified_up_to=501,
+    written_up_to=201,
+    seconds=30,
+)
+SHIFTED = _noise_function("majority-shifted", (5, 11, 15, 21, 31, 41), shifted, written_up_to=31)
+MANY = _noise_function("majority-many", (31, 51, 71, 101, 151, 201, 301), shifted_tenth)
+LARGE = _noise_function(
+    "majority-large", (101, 201, 301, 401, 501, 701, 1001), partial(surrogate, 0.0)
+)
+CORNERS = _corner_sets("majority-corner-sets", 0.0, (11, 21, 35, 51, 71))
+SHIFTED_CORNERS = _corner_sets("majority-corner-sets-shifted", _MECHANISM_DELTA, (5, 7, 9, 11, 13))
+
 PRIVATE = benchmark(
     "votes-private",
     sizes=(7, 9, 11, 21, 31),
@@ -263,24 +279,4 @@ PLAIN = benchmark(
     ),
     warm_up=3,
     limits=Limits(60),
-)
-
-BENCHMARKS = (
-    _noise_function(
-        "majority-pure",
-        (11, 21, 51, 101, 201, 501, 1001),
-        pure,
-        certified_up_to=501,
-        written_up_to=201,
-        seconds=30,
-    ),
-    _noise_function("majority-shifted", (5, 11, 15, 21, 31, 41), shifted, written_up_to=31),
-    _noise_function("majority-many", (31, 51, 71, 101, 151, 201, 301), shifted_tenth),
-    _noise_function(
-        "majority-large", (101, 201, 301, 401, 501, 701, 1001), partial(surrogate, 0.0)
-    ),
-    _corner_sets("majority-corner-sets", 0.0, (11, 21, 35, 51, 71)),
-    _corner_sets("majority-corner-sets-shifted", _MECHANISM_DELTA, (5, 7, 9, 11, 13)),
-    PRIVATE,
-    PLAIN,
 )

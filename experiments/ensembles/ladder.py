@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 from math import ceil, exp, inf, isqrt, log
 from typing import NamedTuple
 
-from dpopt.privacy.exponential import log_near
+from dpopt.privacy.exact import log_near
 
 Gaps = tuple[int, ...]
 """Distances of the counts to the largest one, rising."""

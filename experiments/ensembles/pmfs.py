@@ -16,14 +16,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from dpopt.ballots.tabulate import Rungs, exponential_table, permute_and_flip_table
+from dpopt.ballots.tabulate import Rungs, exponential_table, largest, permute_and_flip_table
 from dpopt.privacy import Guarantee
 from dpopt.table import SortedHistograms
 from experiments.arrays import Floats, Ints
 from experiments.majority.renyi import gaussian_sigma, improved_epsilon
 
-# Halvings of an interval of losses, relative to it: beyond double precision.
-_HALVINGS = 54
 # Of epsilon: what a calibrated rule leaves of it.
 _NEAR = 1e-11
 
@@ -165,7 +163,7 @@ def pure_delta(epsilon: float, labels: int, label_epsilon: float) -> float:
 def pure_share(total: Guarantee, labels: int) -> float:
     """Return the largest epsilon of a label, of Q that are pure, that a total allows."""
     low, high = total.epsilon / labels, total.epsilon + 1.0
-    return largest_within(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
+    return largest(lambda e: pure_delta(total.epsilon, labels, e) <= total.delta, low, high)
 
 
 def ranged_share(total: Guarantee, labels: int) -> float:
@@ -180,20 +178,12 @@ def ranged_share(total: Guarantee, labels: int) -> float:
     def fits(epsilon: float) -> bool:
         return improved_epsilon(labels * epsilon**2 / 8.0, total.delta) <= total.epsilon
 
-    return max(largest_within(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
+    return max(largest(fits, 0.0, 8.0 * (total.epsilon + 1.0)), pure_share(total, labels))
 
 
 def gnmax_noise(total: Guarantee, labels: int) -> float:
     """Return the least sigma of GNMax for Q labels: their counts are one Gaussian vector."""
     return gaussian_sigma(total, math.sqrt(2.0 * labels))
-
-
-def largest_within(fits: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the largest number that fits, in an interval of which the lower end does."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def variables_of(inputs: SortedHistograms, counts: Ints, own: Sequence[int] | Ints) -> Ints:

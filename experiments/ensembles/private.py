@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
+from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,17 +25,12 @@ from dpopt.verify import corner_count
 from experiments import drawing
 from experiments.arrays import Floats, Ints
 from experiments.data.groups import NAME
-from experiments.ensembles.common import Looks, draw, error_note, meanings, measured, room
+from experiments.ensembles.common import FOLDER, draw, error_note, measured, thin
 from experiments.ensembles.pmfs import Rules, response, rules_of, variables_of
 from experiments.ensembles.teachers import Fitted, fitted
 from experiments.parameters import Count, Rising, Seed, Some, configuration
-from experiments.registry import Cell, Outcome, Table, experiment, track
-
-TEACHERS = {
-    "response": "randomised response of one prediction, drawn afresh for each label",
-    "output": "multinomial regression with noise on its weights, trained once: any number of "
-    "labels spends K epsilon at most",
-}
+from experiments.registry import Cell, Outcome, Table, experiment, meanings, track
+from experiments.verdicts import proved
 
 # Cells along a side of an image, whose ink is a feature; the regularisation of the regression; and
 # the share of the images that voters are trained on, the others being asked.
@@ -45,28 +40,14 @@ _MOST_CONFIGURATIONS = 100_000
 
 _SHORT = {"response": "randomised response", "output": "noise on weights"}
 
-LOOKS: Looks = {
-    "one-strong": (r"one voter at $m \varepsilon$", drawing.line("baseline-3")),
-    "optimal": ("optimal program", drawing.line("optimum")),
-    "ladder": ("ladder", drawing.line("variant")),
-    "sampled": ("plurality of $m$ voters", drawing.line("baseline")),
-    "one-voter": ("one voter", drawing.line("noise")),
-    "double": ("plurality of $2 m - 1$, spends more", drawing.line("baseline-2")),
-    "all": (r"plurality of all, spends $K \varepsilon$", drawing.line("limit")),
-}
-
-MEANING = {
-    "optimal": "the program's rule on all K votes, for three classes: the plurality is missed "
-    "least often where all histograms are equally likely",
-    "ladder": "the ladder on all K votes, with the largest r found to be private: exactly for "
-    "three classes, by a bound for ten",
-    "permute-and-flip": "permute-and-flip on all K votes, likewise",
-    "sampled": "the plurality of m of the voters, ties even: spends m epsilon at most",
-    "double": "the plurality of 2 m - 1 of the voters, at most K, as for two classes: it spends "
-    "more than m epsilon, or as much",
-    "one-voter": "one voter's vote",
-    "one-strong": "one voter that is m epsilon-DP, where voters can be made so",
-    "all": "the plurality of all voters, ties even: spends K epsilon",
+LOOKS: drawing.Looks = {
+    "one-strong": (r"one voter at $m \varepsilon$", thin("baseline-3")),
+    "optimal": ("optimal program", thin("optimum")),
+    "ladder": ("ladder", thin("variant")),
+    "sampled": ("plurality of $m$ voters", thin("baseline")),
+    "one-voter": ("one voter", thin("noise")),
+    "double": ("plurality of $2 m - 1$, spends more", thin("baseline-2")),
+    "all": (r"plurality of all, spends $K \varepsilon$", thin("limit")),
 }
 
 
@@ -95,19 +76,17 @@ class Config:
     draws: Count = 4
 
     def __post_init__(self) -> None:
-        for word in self.digits:
-            if not len(set(word)) == len(word) >= 3 or not word.isdecimal():
-                raise ParameterError(
-                    f"digits is {self.digits}; it must hold words of three digits or more, none "
-                    "twice."
-                )
+        if not all(len({*w}) == len(w) >= 3 and w.isdecimal() for w in self.digits):
+            raise ParameterError(
+                f"digits is {self.digits}; it must hold words of three digits or more, none twice."
+            )
 
 
 class Way(NamedTuple):
     """A way of choosing a label.
 
     Attributes:
-        method: one of `MEANING`.
+        method: its name in ``items.toml``.
         voters: K, of which one is asked, some, or all.
         voter_epsilon: of each of them.
         share: its distribution, by the variables of that many ballots.
@@ -124,9 +103,8 @@ class Way(NamedTuple):
 @lru_cache(maxsize=256)
 def _designed(rule: Any, voters: int, classes: int, epsilon: float, allowance: int) -> Floats:  # noqa: ANN401
     """Return the distribution of a design, by the variables of its histograms; it is proved."""
-    designed = dpopt.design(dpopt.Multiclass(voters, classes, epsilon, allowance, rule=rule))
-    designed._require_private()
-    return designed.kernel
+    setting = dpopt.Multiclass(voters, classes, epsilon, allowance, rule=rule)
+    return proved(dpopt.design(setting)).kernel
 
 
 @lru_cache(maxsize=256)
@@ -192,47 +170,46 @@ def _of_responses(way: Way, models: list[Fitted]) -> Floats:
     return known * right + (1.0 - known) * (1.0 - right) / (classes - 1)
 
 
-def _variables(models: list[Fitted], epsilon: float, voters: int, draws: int) -> Ints:
+def _variables(models: list[Fitted], draws: int, epsilon: float, voters: int) -> Ints:
     """Return the variable of the true class of each query, shape (seeds, draws x queries)."""
-    found = []
+    variables = []
     for model in models:
         rng = np.random.default_rng([model.seed, voters, round(1e6 * epsilon)])
         polled = [model.noisy(epsilon, voters, rng) for _ in range(draws)]
         counts = np.concatenate([each.counts() for each in polled])
         labels = np.concatenate([each.labels for each in polled])
         inputs = rules_of(voters, polled[0].classes).inputs
-        found.append(variables_of(inputs, counts, labels))
-    return np.array(found)
-
-
-_QUICK = Config()
+        variables.append(variables_of(inputs, counts, labels))
+    return np.array(variables)
 
 
 @experiment(
     "ensembles-digits-private",
-    config=replace(_QUICK, seeds=20, draws=20),
-    quick=_QUICK,
+    config=Config(seeds=20, draws=20),
+    quick=Config(),
     effort=("seeds", "seed", "draws"),
 )
 def run(config: Config) -> Outcome:
     """Measure every way for every kind of voters."""
     rows: list[dict[str, Cell]] = []
-    kinds: list[dict[str, Cell]] = []
+    classifiers: list[dict[str, Cell]] = []
     for word in track(config.digits):
         digits = tuple(sorted(map(int, word)))
         seeds = range(config.seed, config.seed + config.seeds)
         models = [fitted(digits, *_FITTED, seed) for seed in seeds]
-        kinds.append(_classifier(word, models))
-        for kind in config.teachers:
-            for epsilon in config.epsilon:
-                rows += _rows(config, word, kind, epsilon, models)
+        right = [float((model.predicted == model.labels).mean()) for model in models]
+        classifiers.append(
+            {"digits": word, "accuracy": float(np.mean(right)), "images": models[0].images}
+            | {"asked": len(models[0].labels), "sensitivity": models[0].sensitivity}
+        )
+        for kind, epsilon in product(config.teachers, config.epsilon):
+            rows += _rows(config, word, kind, epsilon, models)
+    kinds = [row for row in meanings(FOLDER, "voters", "voters").rows if row[0] in config.teachers]
     tables = {
         "accuracy": Table.of(rows),
-        "classifiers": Table.of(kinds),
-        "methods": meanings(MEANING),
-        "voters": Table.of(
-            [{"voters": name, "meaning": TEACHERS[name]} for name in config.teachers]
-        ),
+        "classifiers": Table.of(classifiers),
+        "methods": meanings(FOLDER, "ensembles-digits-private"),
+        "voters": Table("", ("voters", "meaning"), tuple(kinds)),
     }
     return Outcome(tables, data=NAME)
 
@@ -240,60 +217,43 @@ def run(config: Config) -> Outcome:
 def _rows(
     config: Config, word: str, kind: str, epsilon: float, models: list[Fitted]
 ) -> Iterator[dict[str, Cell]]:
-    drawn: dict[tuple[float, int], Ints] = {}
+    # Voters of one epsilon are the same in every way.
+    drawn = cache(partial(_variables, models, config.draws))
+
+    def accuracy_of(way: Way) -> Floats:
+        if kind == "response":
+            return _of_responses(way, models)
+        return way.share[drawn(way.voter_epsilon, way.voters)].mean(axis=1)
+
     for allowance in config.allowance:
-        found: list[tuple[Way, Floats]] = []
-        for way in ways(config, len(word), epsilon, allowance):
-            if kind == "response":
-                found.append((way, _of_responses(way, models)))
-                continue
-            # Voters of one epsilon are the same in every way.
-            asked = (way.voter_epsilon, way.voters)
-            if asked not in drawn:
-                drawn[asked] = _variables(models, *asked, config.draws)
-            found.append((way, way.share[drawn[asked]].mean(axis=1)))
-        (beside,) = (accuracy for way, accuracy in found if way.method == "sampled")
-        budget = allowance * epsilon
-        for way, accuracy in found:
-            yield {
-                "digits": word,
-                "voters": kind,
-                "epsilon": epsilon,
-                "m": allowance,
-                "method": way.method,
-                **measured(accuracy, beside),
-                "spent_epsilon": way.spent,
-                "within_budget": way.spent <= budget * (1.0 + 1e-9),
-            }
-
-
-def _classifier(word: str, models: list[Fitted]) -> dict[str, Cell]:
-    right = [float((model.predicted == model.labels).mean()) for model in models]
-    return {
-        "digits": word,
-        "accuracy": float(np.mean(right)),
-        "images": models[0].images,
-        "asked": len(models[0].labels),
-        "sensitivity": models[0].sensitivity,
-    }
+        every = ways(config, len(word), epsilon, allowance)
+        accuracies = [(way, accuracy_of(way)) for way in every]
+        (beside,) = (accuracy for way, accuracy in accuracies if way.method == "sampled")
+        where: dict[str, Cell] = {"digits": word, "voters": kind, "epsilon": epsilon}
+        for way, accuracy in accuracies:
+            within = way.spent <= allowance * epsilon * (1.0 + 1e-9)
+            yield (
+                where
+                | {"m": allowance, "method": way.method, **measured(accuracy, beside)}
+                | {"spent_epsilon": way.spent, "within_budget": within}
+            )
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw accuracy against m for each set of digits and kind of voters, at the middle epsilon."""
     table = outcome.tables["accuracy"]
-    known = table.distinct("epsilon")
-    part = table.select(epsilon=known[len(known) // 2])
-    groups = part.distinct("digits", "voters")
-    figure, axes = drawing.panels(
+    epsilons = table.distinct("epsilon")
+    middle = epsilons[len(epsilons) // 2]
+    table = table.select(epsilon=middle)
+    groups = table.distinct("digits", "voters")
+    figure, panels = drawing.panels(
         len(groups), 2, across="allowance $m$", up="expected accuracy of a label", height=0.7
     )
-    for panel, (word, kind) in zip(axes, groups, strict=True):
-        shown = part.select(digits=word, voters=kind)
-        draw(panel, shown, "m", "accuracy", LOOKS)
-        room(panel, shown, "accuracy", LOOKS)
-        panel.set_title(f"{len(word)} digits, {_SHORT[kind]}")
-        panel.set_xticks(sorted(set(shown.column("m"))))
-        panel.margins(x=0.06)
-    note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {known[len(known) // 2]:g}$ each."
-    return drawing.finish(figure, axes, note, error_note(part))
+    for axes, (word, kind) in zip(panels, groups, strict=True):
+        part = table.select(digits=word, voters=kind)
+        draw(axes, part, "m", "accuracy", LOOKS)
+        axes.set(title=f"{len(word)} digits, {_SHORT[kind]}", xticks=sorted(set(part.column("m"))))
+        axes.margins(x=0.06)
+    note = rf"Voters are $\varepsilon$-DP, $\varepsilon = {middle:g}$ each."
+    return drawing.finish(figure, panels, note, error_note(table))

@@ -6,18 +6,8 @@ voters this spends ceil(M / 2) epsilon (double subsampling): 2 m - 1 voters spen
 more classes it spends more.** With K = 11 and C = 3 it is 1, 1, 2, 2.2039, 3, 4, 4, 5, 6, 6 and 7
 epsilon for M = 1, ..., 11, at epsilon = 0.1; at M = 4 it depends on epsilon.
 
-**Theorem.** For M = C t <= K it spends at least (C - 1) t epsilon = (1 - 1 / C) M epsilon; whatever
-is sampled, M epsilon is an upper bound.
-
-*Proof.* For each y < C - 1 let t voters vote y with chance b and y + 1 with chance c under P, the
-other way round under P'; the other K - (C - 1) t always vote C - 1. Class 0 has t votes at most. If
-it is among the largest of the sample, no class has more than t, and as the C t votes are all of the
-sample, each has t exactly. So all voters of the first pair are in the sample and vote 0. Then class
-1 has its t votes from the second pair alone, all of it voting 1; and so on. Under P this has
-probability b^((C - 1) t), under P' c^((C - 1) t), times the same chance to be sampled and to win
-the draw. The ratio is e^((C - 1) t epsilon). ∎
-
-So nine voters of eleven, which spend 5 epsilon with two classes, spend 6 epsilon with three.
+For M = C t it spends at least (C - 1) t epsilon: the theorem and its proof are on the page
+docs/findings/votes.md.
 """
 
 from __future__ import annotations

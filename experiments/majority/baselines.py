@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import math
+from math import comb
 
 import numpy as np
 
-from dpopt import _checks
+import dpopt
+from dpopt import _checks, majority
 from dpopt._types import Vector, frozen
-from dpopt.majority.voters import Voters, full_gamma, odd, require_voters
-from dpopt.prob.pmf import from_ratios
+from dpopt.majority.voters import Voters, full_gamma, odd, require_voters, signed
+
+
+def baseline(
+    setting: dpopt.Majority,
+    name: str,
+    size: int = 0,
+    tau: float | None = None,
+    lam: float | None = None,
+) -> dpopt.Design:
+    """Return the design of one of the noise functions below, lowered by what its proof asks for.
+
+    At m = 1 subsampling spends the whole budget: to round its gamma may break the proof.
+
+    Args:
+        setting: the voters and the target.
+        name: "subsampling", "double" or "constant".
+        size: of the sample, or the m of "double".
+        tau: of `constant`.
+        lam: of `constant`.
+    """
+    if name == "constant":
+        gamma = constant(setting, tau, lam)
+    else:
+        gamma = (subsampling if name == "subsampling" else double_subsampling)(setting.voters, size)
+    return majority.assess(setting, gamma, repair=True)
+
+
+def chances_of(gamma: Vector) -> Vector:
+    """Return Pr[output 1 | L = l] = 1/2 +- gamma(l) / 2 on 0..K, shape (K + 1,)."""
+    return 0.5 + 0.5 * signed(gamma)
 
 
 def subsampling(voters: int, size: int) -> Vector:
@@ -27,23 +58,14 @@ def subsampling(voters: int, size: int) -> Vector:
     """
     k = odd(voters)
     size = _checks.integer("size", size, 1, k)
-    # share[s]: ones of the sample over its size; win[s]: Pr[its majority is 1].
-    share = np.arange(size + 1) / size
-    win = np.where(share > 0.5, 1.0, np.where(share == 0.5, 0.5, 0.0))
-    counts = range(k // 2 + 1, k + 1)
-    upper = [2.0 * float(win @ _ones_drawn(k, ones, size)) - 1.0 for ones in counts]
-    return frozen(full_gamma(np.clip(upper, 0.0, 1.0)))
-
-
-def _ones_drawn(voters: int, ones: int, size: int) -> Vector:
-    """Return the hypergeometric pmf of the ones among ``size`` voters, outwards from its mode."""
-    first, last = max(0, size - (voters - ones)), min(ones, size)
-    s = np.arange(first, last)
-    ratios = (ones - s) / (s + 1) * ((size - s) / (voters - ones - size + s + 1))
-    mode = min(max(int((size + 1) * (ones + 1) / (voters + 2)), first), last)
-    pmf = np.zeros(size + 1)
-    pmf[first : last + 1] = from_ratios(ratios, mode - first)
-    return pmf
+    # Twice as many samples as there are, of which a tie counts once for either majority.
+    samples = 2 * comb(k, size)
+    upper = []
+    for ones in range(k // 2 + 1, k + 1):
+        drawn = (comb(ones, s) * comb(k - ones, size - s) for s in range(size + 1))
+        won = sum(n * (1 + (2 * s > size) - (2 * s < size)) for s, n in enumerate(drawn))
+        upper.append((2 * won - samples) / samples)
+    return frozen(full_gamma(np.array(upper)))
 
 
 def double_subsampling(voters: int, allowance: int) -> Vector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -16,12 +16,13 @@ from dpopt.privacy import Guarantee, general_composition
 from dpopt.prob import poisson_binomial_pmf
 from experiments import drawing
 from experiments.majority import baselines
+from experiments.majority.baselines import baseline
 from experiments.majority.figures import AT_ONE, BEST, BEST_OF_ALL
 from experiments.majority.full_set import check_full
 from experiments.majority.voters import PAPER_PRIOR, harmonic, printed_constant
 from experiments.parameters import Positive, Several, Voters, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import judged
+from experiments.verdicts import judged, proved
 
 _ROUNDING = 1e-9
 # The delta' of general composition in lemma A.1, and those among which its constant is best.
@@ -103,7 +104,7 @@ def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
     """A bare majority of ones, all certain: no error, where the bound is (K - 1) / (2 K)."""
     for k in track(config.at_one):
         setting = dpopt.Majority(k, config.epsilon, 1)
-        design = _private(majority.assess(setting, harmonic(k), repair=True))
+        design = proved(majority.assess(setting, harmonic(k), repair=True))
         ones = (k + 1) // 2
         chance = float(design.table.matrix()[ones, 1])
         yield f"K = {k}, m = 1, p = 1 for {ones} voters", 1.0 - ones / k, 1.0 - chance
@@ -111,22 +112,18 @@ def _lemma_3_2(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _subsampling_at_one(config: Config) -> Iterator[tuple[str, float, float]]:
     for k in track(config.at_one):
-        best = _private(dpopt.design(dpopt.Majority(k, config.epsilon, 1, prior=PAPER_PRIOR)))
-        sub = majority.assess(best.setting, baselines.subsampling(k, 1), repair=True)
-        yield f"K = {k}, m = 1, p ~ U[0, 1]^K", sub.expected_error, best.expected_error
+        best = proved(dpopt.design(dpopt.Majority(k, config.epsilon, 1, prior=PAPER_PRIOR)))
+        sampled = baseline(best.setting, "subsampling", 1)
+        yield f"K = {k}, m = 1, p ~ U[0, 1]^K", sampled.expected_error, best.expected_error
 
 
 def _surrogate(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in _settings(config, _OBJECTIVES):
-        k, m = setting.voters, setting.allowance
-        found = [
-            dpopt.design(
-                dpopt.Majority(k, config.epsilon, m, objective=objective, prior=PAPER_PRIOR)
-            )
+        errors = [
+            proved(dpopt.design(replace(setting, objective=objective))).expected_error
             for objective in ("surrogate", "mean")
         ]
-        errors = [_private(design).expected_error for design in found]
-        yield f"K = {k}, m = {m:g}, p ~ U[0, 1]^K", *errors
+        yield f"K = {setting.voters}, m = {setting.allowance:g}, p ~ U[0, 1]^K", *errors
 
 
 def _double(config: Config) -> Iterator[tuple[str, float, float]]:
@@ -147,7 +144,7 @@ def _sampled(config: Config) -> Iterator[tuple[str, float, float]]:
 
 def _constants(config: Config) -> Iterator[tuple[str, float, float]]:
     for setting in _settings(config, _CONSTANTS):
-        largest = _private(majority.assess(setting, np.ones(setting.voters + 1), repair=True))
+        largest = proved(majority.assess(setting, np.ones(setting.voters + 1), repair=True))
         printed = [float(baselines.constant(setting)[0])]
         for slack in _SLACKS:
             whole = general_composition(Guarantee(setting.epsilon), setting.voters, slack)
@@ -171,18 +168,13 @@ def _any_tau(config: Config) -> Iterator[tuple[str, float, float]]:
 def _queries(_: Config) -> Iterator[tuple[str, float, float]]:
     """Some voters at b or c, the others at 0, and all labels of one query 1."""
     for k, epsilon, count in track(_REPEATED):
-        design = _private(dpopt.design(dpopt.Majority(k, epsilon, 1, objective="surrogate")))
+        design = proved(dpopt.design(dpopt.Majority(k, epsilon, 1, objective="surrogate")))
         all_ones = design.table.matrix()[:-1, 1] ** count
         at_corner = np.tri(k, k) > 0
         pmfs = [poisson_binomial_pmf(at_corner * p) for p in design.setting.corner("bc")]
         high, low = (pmf[:, :k] @ all_ones for pmf in pmfs)
         where = f"K = {k}, m = 1, epsilon = {epsilon:g}, one query {count} times"
         yield where, count * epsilon, float(np.log(high / low)[: k - 1].max())
-
-
-def _private(design: dpopt.Design) -> dpopt.Design:
-    design._require_private()
-    return design
 
 
 STATEMENTS: Mapping[str, Statement] = {
@@ -260,8 +252,8 @@ def plot(outcome: Outcome) -> Figure:
     figure, (axes,) = drawing.panels(1, 1, "computed / claimed", "statement", height=0.7)
     for place, name in enumerate(reversed(names)):
         least = STATEMENTS[name].least
-        pairs = [(row["found"], row["claimed"]) for row in table.select(statement=name).records]
-        ratios = [found / claimed for found, claimed in pairs if claimed]
+        rows = table.select(statement=name).records
+        ratios = [row["found"] / row["claimed"] for row in rows if row["claimed"]]
         look = drawing.points("optimum" if least else "baseline", markerfacecolor="none")
         label = f"the paper claims a {'least' if least else 'largest'} value"
         axes.plot(ratios, [place] * len(ratios), label=label, **look)

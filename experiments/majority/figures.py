@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 import dpopt
-from dpopt import NotPrivateError, majority
+from dpopt import majority
 from dpopt.majority.objectives import margins_at
 from experiments import drawing, style
-from experiments.majority import baselines
+from experiments.majority.baselines import baseline
 from experiments.majority.full_set import check_design, full_size
 from experiments.majority.voters import (
     CURVES,
@@ -25,10 +26,11 @@ from experiments.majority.voters import (
     Target,
     Voters,
     pmf_words,
+    shape_rows,
     under,
 )
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import judged, numbers, statement
+from experiments.verdicts import columns, judged, proof_of
 
 # Largest K whose noise functions are drawn for all counts, and with a marker at every count.
 _WHOLE_RANGE, _MARKED = 41, 15
@@ -42,38 +44,31 @@ def plot_with_axis(axis: str, outcome: Outcome) -> Figure:
     """Draw a panel for the shapes at each target, and one for the errors below them."""
     shapes, errors = outcome.tables["shapes"], outcome.tables["errors"]
     targets = shapes.distinct("target")
-    curves = shapes.distinct("curve")
-    columns = drawing.columns_for(len(targets))
-    rows = -(-len(targets) // columns)
-    height = {1: 0.62, 2: 0.66, 3: 0.85}.get(columns, 1.15)
-    figure, grid = style.figure(rows + 1, columns, height=height, sharey=True)
+    looks = {curve: CURVES[curve] for curve in shapes.distinct("curve")}
+    across = drawing.columns_for(len(targets))
+    rows = -(-len(targets) // across)
+    height = {1: 0.62, 2: 0.66, 3: 0.85}.get(across, 1.15)
+    figure, grid = style.figure(rows + 1, across, height=height, sharey=True)
     places = grid[0, 0].get_gridspec()
     for unused in (*grid[:-1].ravel()[len(targets) :], *grid[-1]):
         unused.remove()
     panels = list(grid[:-1].ravel()[: len(targets)])
-    for axes, target in zip(panels, targets, strict=True):
-        draw_shapes(axes, shapes.select(target=target), _looks(curves))
-        axes.set_title(f"{axis.split()[-1]} = {target}")
-        axes.set_xlabel("ones $l$" if columns > 2 else "number of ones $l$")
-    for axes in panels[::columns]:
-        axes.set_ylabel(r"noise $\gamma(l)$" if columns > 2 else r"noise function $\gamma(l)$")
-    below = figure.add_subplot(places[-1, :])
-    pmf = under(errors.column("prior")[0])
-    below.set(title=f"error under {pmf}{_draw_errors(below, errors, curves)}", xlabel=axis)
+    ones = "ones $l$" if across > 2 else "number of ones $l$"
     if max(shapes.column("l")) > _WHOLE_RANGE:
         # The lower half mirrors it.
-        for axes in panels:
-            axes.set_xlabel("ones $l > K/2$")
+        ones = "ones $l > K/2$"
+    for axes, target in zip(panels, targets, strict=True):
+        draw_shapes(axes, shapes.select(target=target), looks)
+        axes.set(title=f"{axis.split()[-1]} = {target}", xlabel=ones)
+    for axes in panels[::across]:
+        axes.set_ylabel(r"noise $\gamma(l)$" if across > 2 else r"noise function $\gamma(l)$")
+    below = figure.add_subplot(places[-1, :])
+    pmf = under(errors.column("prior")[0])
+    below.set(title=f"error under {pmf}{_draw_errors(below, errors, looks)}", xlabel=axis)
     return drawing.finish(figure, [*panels, below])
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-    return {name: (CURVES[name][0], style.ROLES[CURVES[name][1]].line) for name in names}
-
-
-def draw_shapes(
-    axes: Axes, shapes: Table, curves: Mapping[str, tuple[str, Mapping[str, Any]]]
-) -> None:
+def draw_shapes(axes: Axes, shapes: Table, curves: drawing.Looks) -> None:
     """Draw noise functions; of many voters the upper half alone, as they are symmetric."""
     last = max(shapes.column("l"))
     first = 0 if last <= _WHOLE_RANGE else (last + 1) // 2
@@ -89,20 +84,13 @@ def draw_shapes(
     axes.locator_params(axis="x", nbins=8, steps=[1, 2, 5, 10], integer=True)
 
 
-def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
+def _draw_errors(axes: Axes, errors: Table, curves: drawing.Looks) -> str:
     """Draw the errors against the targets; return what is to be said of their scale."""
-    for place, curve in enumerate(curves):
-        label, role = CURVES[curve]
+    for place, (curve, (label, look)) in enumerate(curves.items()):
         part = errors.select(curve=curve)
-        axes.errorbar(
-            part.column("target"),
-            part.column("sampled_error"),
-            yerr=part.column("spread"),
-            **style.ROLES[role].line,
-            **drawing.nested(place, len(curves)),
-            label=label,
-            elinewidth=0.8,
-        )
+        errors_at, spread = part.column("sampled_error"), part.column("spread")
+        widths = {"elinewidth": 0.8, **drawing.nested(place, len(curves))}
+        axes.errorbar(part.column("target"), errors_at, spread, label=label, **look, **widths)
     ticks = sorted(set(errors.column("target")))
     if len(ticks) <= 12:
         axes.set_xticks(ticks)
@@ -111,9 +99,7 @@ def _draw_errors(axes: Axes, errors: Table, curves: Sequence[str]) -> str:
     return scale_errors(axes, errors.column("sampled_error"), errors.column("spread"))
 
 
-def draw_groups(
-    axes: Axes, table: Table, column: str, value: str, looks: Mapping[str, tuple[str, Any]]
-) -> None:
+def draw_groups(axes: Axes, table: Table, column: str, value: str, looks: drawing.Looks) -> None:
     """Draw a group of points for each distribution of the p_i, the curves side by side."""
     pmfs, middle = table.distinct(column), (len(looks) - 1) / 2
     for place, (curve, (label, look)) in enumerate(looks.items()):
@@ -130,8 +116,6 @@ def draw_groups(
 
 def scale_errors(axes: Axes, values: Sequence[float], spreads: Sequence[float]) -> str:
     """Set the vertical axis for errors, some of which may be 0; return a remark on the axis."""
-    from matplotlib.ticker import NullLocator
-
     top = max(value + spread for value, spread in zip(values, spreads, strict=True))
     positive = [value for value in values if value > _SAME_AS_ZERO]
     if not positive:
@@ -170,16 +154,15 @@ BEST_OF_ALL = (
     "functions (section 1.1, Figure 2)."
 )
 
-# Table 3 of the paper, for K, epsilon, Delta, delta' and M = 10, 13, 15, 20.
-_SAMPLES = (10, 13, 15, 20)
-_VOTERS = (35, 0.1, 1e-5)
-_SLACK = 0.1
+# Table 3 of the paper, for K, epsilon, Delta; M = 10, 13, 15, 20; and delta'.
+_PARAMETERS_3 = ((35, 0.1, 1e-5), (10, 13, 15, 20), 0.1)
 _TABLE_3 = {
     "m": (6.4521, 7.5742, 8.2708, 9.8823),
     "target_epsilon": (0.6452, 0.7574, 0.8271, 0.9882),
     "delta": (0.1001, 0.1001, 0.1001, 0.1002),
+    "tau": (14.0328,) * 4,
+    "lambda": (0.1003,) * 4,
 }
-_TAU, _LAMBDA = 14.0328, 0.1003
 
 
 def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
@@ -187,22 +170,24 @@ def of_noise_functions(config: Voters, tables: Mapping[str, Table]) -> tuple[Com
     if config.curves is not None or config.prior != PAPER_PRIOR:
         return ()
     errors, shapes = tables["errors"], tables["shapes"]
-    found: list[Comparison] = []
-    if isinstance(config, Composed) and _is_table_3(config):
-        found.append(_table_3(config, errors))
+    comparisons: list[Comparison] = []
+    if isinstance(config, Composed):
+        voters = (config.voters, config.epsilon, config.voter_delta)
+        if (voters, config.samples, config.slack) == _PARAMETERS_3:
+            comparisons.append(_table_3(config, errors))
     if not {*_BASELINES[1:], "mean", "surrogate"} <= set(config.drawn):
-        return tuple(found)
+        return tuple(comparisons)
     for target in config.targets:
         if target.allowance == 1.0:
-            found += _at_one(errors, shapes, target.at)
+            comparisons += _at_one(errors, shapes, target.at)
     above = [target.at for target in config.targets if target.allowance > 1.0]
     if above:
-        found += [_lowest_error(errors, above), _best_of_all(errors, above)]
+        comparisons += _above_one(errors, above)
         if config.voter_delta > 0.0 and isinstance(config, Config):
-            found.append(_highest_gamma(errors, shapes, above))
+            comparisons.append(_highest_gamma(errors, shapes, above))
     if config.voter_delta == 0.0:
-        found += _double(config, errors, shapes)
-    return tuple(found)
+        comparisons += _double(config, errors, shapes)
+    return tuple(comparisons)
 
 
 def _error(errors: Table, target: float, curve: str) -> float:
@@ -221,83 +206,66 @@ def _proved(errors: Table, *, error: bool = False) -> str:
     return f"{proof}, {rows:,} rows of the reduced corner set; dual gap {gap:.0e}{measured}"
 
 
-def _is_table_3(config: Composed) -> bool:
-    """Return whether the run has the parameters for which the paper prints its Table 3."""
-    voters = (config.voters, config.epsilon, config.voter_delta)
-    return voters == _VOTERS and config.samples == _SAMPLES and config.slack == _SLACK
-
-
 def _table_3(config: Composed, errors: Table) -> Comparison:
-    part = errors.select(curve="surrogate")
-    pairs = [
-        pair
-        for column, printed in _TABLE_3.items()
-        for pair in zip(part.column(column), printed, strict=True)
+    rows = [
+        row
+        | {"tau": target.tau, "lambda": target.lam}
+        | {f"printed {name}": values[place] for name, values in _TABLE_3.items()}
+        for place, (row, target) in enumerate(
+            zip(errors.select(curve="surrogate").records, config.targets, strict=True)
+        )
     ]
-    pairs += [(target.tau or 0.0, _TAU) for target in config.targets]
-    pairs += [(target.lam or 0.0, _LAMBDA) for target in config.targets]
-    m = ", ".join(f"{value:.4f}" for value in part.column("m"))
-    first = config.targets[0]
-    return numbers(
-        f"Table 3: m = {', '.join(map(str, _TABLE_3['m']))}; tau = {_TAU}; lambda = {_LAMBDA}; "
-        "and their epsilon and delta.",
-        f"m = {m}; tau = {first.tau:.4f}; lambda = {first.lam:.4f}; {len(pairs)} numbers to four "
-        "decimals.",
-        pairs,
+    return columns(
+        f"Table 3: m = {', '.join(map(str, _TABLE_3['m']))}; tau = {_TABLE_3['tau'][0]}; lambda = "
+        f"{_TABLE_3['lambda'][0]}; and their epsilon and delta.",
+        rows,
+        {name: f"printed {name}" for name in _TABLE_3},
         4,
         "closed form (theorem 2.3)",
         name="Table 3",
     )
 
 
-def _at_one(errors: Table, shapes: Table, target: float) -> list[Comparison]:
+def _at_one(errors: Table, shapes: Table, target: float) -> Iterator[Comparison]:
     distance = np.abs(_gamma(shapes, target, "surrogate") - _gamma(shapes, target, "subsampling"))
-    ours, sub = (_error(errors, target, curve) for curve in ("mean", "subsampling"))
-    return [
-        statement(
-            "At m = 1 the optimised gamma overlaps with subsampling's (section 6.1).",
-            f"The paper's program returns subsampling's within {distance.max():.0e}; called an "
-            f"overlap up to {_OVERLAP:g}.",
-            _proved(errors),
-            holds=distance.max() <= _OVERLAP,
-            name="overlap at m = 1",
-        ),
-        statement(
-            "At m = 1 subsampling has the optimal error (lemma 3.2, section 6.1).",
-            f"Another gamma has {ours:.4f}, subsampling {sub:.4f}.",
-            _proved(errors, error=True),
-            holds=ours >= sub - _TOLERANCE,
-            name=AT_ONE,
-        ),
-    ]
+    yield judged(
+        "At m = 1 the optimised gamma overlaps with subsampling's (section 6.1).",
+        [{"apart": float(distance.max()), "an overlap up to": _OVERLAP}],
+        lambda row: row["apart"] <= _OVERLAP,
+        _proved(errors),
+        show=("apart", "an overlap up to"),
+        name="overlap at m = 1",
+    )
+    yield judged(
+        "At m = 1 subsampling has the optimal error (lemma 3.2, section 6.1).",
+        [{curve: _error(errors, target, curve) for curve in ("mean", "subsampling")}],
+        lambda row: row["mean"] >= row["subsampling"] - _TOLERANCE,
+        _proved(errors, error=True),
+        show=("mean", "subsampling"),
+        name=AT_ONE,
+    )
 
 
-def _lowest_error(errors: Table, targets: Sequence[float]) -> Comparison:
-    """Decide the order that the paper states for the program's gamma and the baselines."""
+def _above_one(errors: Table, targets: Sequence[float]) -> Iterator[Comparison]:
+    """Compare the program's gamma with the baselines, and with that of the least plotted error."""
     baselines = [curve for curve in _BASELINES if curve in set(errors.column("curve"))]
-    return judged(
+    rows = [
+        {"m": target, "error": _error(errors, target, "surrogate")}
+        | {"least": min(_error(errors, target, curve) for curve in baselines)}
+        | {"of another gamma": _error(errors, target, "mean")}
+        for target in targets
+    ]
+    yield judged(
         "For m > 1 the optimised gamma has a lower error than the baselines (section 6.1).",
-        [
-            {"m": target, "error": _error(errors, target, "surrogate")}
-            | {"least": min(_error(errors, target, curve) for curve in baselines)}
-            for target in targets
-        ],
+        rows,
         lambda row: row["error"] <= row["least"] + _TOLERANCE,
         _proved(errors, error=True),
         show=("m", "error", "least"),
         name="lowest error for m > 1",
     )
-
-
-def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
-    """Compare the program's gamma with the one that minimises the plotted error."""
-    return judged(
+    yield judged(
         BEST_OF_ALL,
-        [
-            {"m": target, "error": _error(errors, target, "surrogate")}
-            | {"of another gamma": _error(errors, target, "mean")}
-            for target in targets
-        ],
+        rows,
         lambda row: row["error"] - row["of another gamma"] <= _GAIN,
         _proved(errors, error=True),
         show=("m", "error", "of another gamma"),
@@ -309,12 +277,10 @@ def _best_of_all(errors: Table, targets: Sequence[float]) -> Comparison:
 def _highest_gamma(errors: Table, shapes: Table, targets: Sequence[float]) -> Comparison:
     """Decide whether the paper's gamma is above the baselines' for every number of ones."""
     rows = [
-        {"m": target, "l": ones, "gamma": float(gamma[ones]), curve: float(base[ones])}
-        | {"gap": base[ones] - gamma[ones]}
+        {"m": target, "l": ones, "gamma": float(gamma[ones]), "gap": base[ones] - gamma[ones]}
         for target in targets
         for gamma in [_gamma(shapes, target, "surrogate")]
-        for curve in ("subsampling", "constant")
-        for base in [_gamma(shapes, target, curve)]
+        for base in [_gamma(shapes, target, curve) for curve in ("subsampling", "constant")]
         for ones in range(len(gamma) // 2, len(gamma))
     ]
     return judged(
@@ -346,18 +312,16 @@ def _double(config: Voters, errors: Table, shapes: Table) -> Iterator[Comparison
             name="error 0 for m >= (K + 1) / 2",
         )
     for target in [target.at for target in config.targets if target.allowance == config.voters]:
-        shown = [_gamma(shapes, target, curve) for curve in config.drawn]
-        apart = max(float(np.abs(gamma - shown[0]).max()) for gamma in shown)
-        yield statement(
+        first, *others = (_gamma(shapes, target, curve) for curve in config.drawn)
+        yield judged(
             "At m = K all lines overlap (Figure 7).",
-            f"The gammas differ by at most {apart:.1g}.",
+            [{"apart": float(np.abs(gamma - first).max())} for gamma in others],
+            lambda row: row["apart"] <= 1e-6,
             _proved(errors),
-            holds=apart <= 1e-6,
+            show=("apart",),
+            worst=lambda row: row["apart"],
             name="all lines overlap at m = K",
         )
-
-
-_FULL = 100
 
 
 def run(config: Voters) -> Outcome:
@@ -372,8 +336,7 @@ def run(config: Voters) -> Outcome:
     for key, design in designs.items():
         where: dict[str, Cell] = {"target": key[0], "curve": key[1]}
         errors.append({**where, **_record(design, means[key]), "prior": config.prior})
-        for ones, value in enumerate(design.gamma):
-            shapes.append({**where, "l": ones, "gamma": float(value)})
+        shapes += shape_rows(where, design.gamma)
     tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
     return Outcome(tables, of_noise_functions(config, tables))
 
@@ -382,13 +345,7 @@ def _design(config: Voters, target: Target, curve: str) -> dpopt.Design:
     setting = config.setting(target)
     if curve in ("mean", "surrogate"):
         return dpopt.design(replace(setting, objective=curve))
-    if curve == "subsampling":
-        gamma = baselines.subsampling(config.voters, target.sample)
-    elif curve == "double":
-        gamma = baselines.double_subsampling(config.voters, target.sample)
-    else:
-        gamma = baselines.constant(setting, target.tau, target.lam)
-    return majority.assess(setting, gamma, repair=True)
+    return baseline(setting, curve, target.sample, target.tau, target.lam)
 
 
 def _sampled(
@@ -406,9 +363,7 @@ def _sampled(
 
 
 def _record(design: dpopt.Design, means: list[float]) -> dict[str, Cell]:
-    check, proof = check_design(design), design.certificate
-    if proof is None:
-        raise NotPrivateError(f"no proof at allowance {design.setting.allowance}.")
+    check, proof = check_design(design), proof_of(design)
     return {
         "m": design.setting.allowance,
         "expected_error": design.expected_error,
@@ -438,7 +393,7 @@ for _figure, _config in {
 }.items():
     experiment(
         f"majority-figure-{_figure}",
-        config=replace(_config, repeats=_FULL),
+        config=replace(_config, repeats=100),
         quick=_config,
         effort=("draws", "repeats", "seed"),
     )(run).figure(

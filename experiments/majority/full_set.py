@@ -1,12 +1,11 @@
 """The paper's constraint set of DaRRM, every multiset of corners: a check, and a program.
 
-Neither shares code with the separation oracle of the design: pmfs come from `dpopt.prob`,
-and every multiset is enumerated, in double precision.
+Neither shares code with the separation oracle of the design: pmfs and the list of all multisets
+come from `dpopt.prob`, in double precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb, log
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from dpopt import Design, Majority, ParameterError, Problem
 from dpopt.majority.voters import CORNERS, check_gamma, fold, signed
 from dpopt.prob import poisson_binomial_pmf
+from dpopt.prob.histograms import histograms
 from experiments.arrays import Floats, Ints
 
 Counts = npt.NDArray[np.int16]
@@ -26,7 +26,6 @@ FULL_ROWS = 200_000
 FULL_LIMIT = 1_200_000
 """Most multisets that are enumerated: K = 21 for Delta > 0, K = 191 for Delta = 0."""
 
-_LARGEST_GRID = 200_000
 _BLOCK = 20_000
 
 
@@ -48,15 +47,6 @@ class PrivacyCheck:
     worst: dict[str, int]
 
 
-def rounding_error(setting: Majority) -> float:
-    """Return a bound on the rounding error of an excess computed from K voters.
-
-    The recurrence adds positive terms: 3 K units in the last place for each probability, and p
-    rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
-    """
-    return 8.0 * setting.voters * 2.0**-53 * (1.0 + setting.ratio)
-
-
 def full_size(setting: Majority) -> int:
     """Return the size of the paper's set: C(K+7, 7), or C(K+3, 3) if Delta = 0."""
     others = len(corner_names(setting)) - 1
@@ -73,20 +63,21 @@ def check_full(setting: Majority, gamma: Floats, chances: Floats | None = None) 
             gamma close to 1 loses the digits of 1 - gamma.
     """
     gamma = check_gamma(setting, gamma)
-    if chances is None:
-        chances = 0.5 + 0.5 * signed(gamma)
+    chances = 0.5 + 0.5 * signed(gamma) if chances is None else chances
     counts = every_multiset(setting)
     p, q = (_chances(setting, chances, counts, side) for side in (0, 1))
     excess = p - setting.ratio * q - setting.delta
     top = int(np.argmax(excess))
-    # Rounding of p: otherwise p = delta with q = 0 would count as an infinite loss.
+    # 3 K units in the last place for each probability, as the recurrence adds positive terms; and p
+    # rounded in its last place moves Pr[output 1] by at most 1 for each unit and voter.
     noise = 8.0 * setting.voters * 2.0**-53
+    # Without it p = delta with q = 0 would count as an infinite loss.
     over = np.maximum(p * (1.0 - noise) - setting.delta, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = float(np.where(over > 0.0, over / q, 0.0).max())
     epsilon = log(loss) if 1.0 < loss < np.inf else (np.inf if loss == np.inf else 0.0)
     where = {name: int(n) for name, n in zip(corner_names(setting), counts[top], strict=True) if n}
-    return PrivacyCheck(float(excess[top]), rounding_error(setting), epsilon, where)
+    return PrivacyCheck(float(excess[top]), noise * (1.0 + setting.ratio), epsilon, where)
 
 
 def check_design(design: Design) -> PrivacyCheck | None:
@@ -96,8 +87,7 @@ def check_design(design: Design) -> PrivacyCheck | None:
     """
     if full_size(design.setting) > FULL_LIMIT:
         return None
-    chances = design.table.matrix()[:, 1]
-    return check_full(design.setting, design.gamma, chances)
+    return check_full(design.setting, design.gamma, design.table.matrix()[:, 1])
 
 
 def full_problem(setting: Majority, weights: npt.ArrayLike) -> Problem:
@@ -127,8 +117,7 @@ def corner_names(setting: Majority) -> tuple[str, ...]:
 
 def every_multiset(setting: Majority) -> Counts:
     """Return the paper's set: how many voters sit at each corner, shape (multisets, corners)."""
-    blocks = multisets(setting.voters, len(corner_names(setting)))
-    return np.concatenate([block.astype(np.int16) for block in blocks])
+    return histograms(setting.voters, len(corner_names(setting))).astype(np.int16)
 
 
 def rows_of(setting: Majority, counts: Counts) -> Floats:
@@ -145,12 +134,12 @@ def rows_of(setting: Majority, counts: Counts) -> Floats:
     ]
     rows = np.empty((len(counts), setting.middle))
     for start in range(0, len(counts), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        here, there = (
-            pmfs[place[part, None], k - ones[part, None] + np.arange(k + 1)]
+        block = slice(start, start + _BLOCK)
+        first, second = (
+            pmfs[place[block, None], k - ones[block, None] + np.arange(k + 1)]
             for pmfs, place, ones in sides
         )
-        rows[part] = fold(here - setting.ratio * there)
+        rows[block] = fold(first - setting.ratio * second)
     return rows
 
 
@@ -175,19 +164,3 @@ def _chances(setting: Majority, chances: Floats, counts: Counts, side: int) -> F
     shifted = np.append(chances, np.zeros(setting.voters))
     windows = np.lib.stride_tricks.sliding_window_view(shifted, setting.voters + 1)
     return (pmfs @ windows.T)[place, ones]
-
-
-def multisets(total: int, parts: int) -> Iterator[Ints]:
-    """Yield all compositions of ``total`` into ``parts`` counts, in blocks of rows."""
-    if parts == 2 or (total + 1) ** (parts - 1) <= _LARGEST_GRID:
-        yield _compositions(total, parts)
-        return
-    for first in range(total + 1):
-        for rest in multisets(total - first, parts - 1):
-            yield np.concatenate([np.full((len(rest), 1), first), rest], axis=1)
-
-
-def _compositions(total: int, parts: int) -> Ints:
-    grid = np.indices((total + 1,) * (parts - 1), dtype=np.int64).reshape(parts - 1, -1).T
-    grid = grid[grid.sum(axis=1) <= total]
-    return np.concatenate([grid, total - grid.sum(axis=1, keepdims=True)], axis=1)

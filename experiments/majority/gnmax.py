@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from scipy.special import erfc, log_ndtr
 
 from dpopt import ParameterError
 from dpopt.privacy import Guarantee
-from experiments import drawing, style
+from experiments import drawing
 from experiments.majority import noisy_max
 from experiments.majority.renyi import gaussian_epsilon, gaussian_sigma
 from experiments.parameters import Count, Positive, Probability, Several, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import numbers, observed, statement
+from experiments.verdicts import columns, judged, listed, observed
 
 PAPER_VOTERS = 11
 _SAME = 1e-9
@@ -30,24 +29,11 @@ _LOW_ORDERS = (2.0, 5.0, 10.0, 20.0)
 _CONTRAST = ("contrast", 250, 40.0)
 _QUERY = (5, 0, 1.0, 1.5)
 _SOURCE = "privacy losses as printed in Table 4"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A privacy loss per query, and what table 4 prints for it; None where it prints nothing."""
-
-    name: str
-    epsilon: float
-    delta: float
-    printed_order: float | None = None
-    printed_sigma: float | None = None
-
-
-PRINTED = (
-    Target("MNIST", 0.2676, 3e-4, 34.31, 21.46),
-    Target("Fashion-MNIST", 0.2556, 3e-4, 35.74, 22.46),
-)
-"""Table 4."""
+# Table 4: data set, lambda and sigma by (epsilon, delta).
+_PRINTED = {
+    (0.2676, 3e-4): ("MNIST", 34.31, 21.46),
+    (0.2556, 3e-4): ("Fashion-MNIST", 35.74, 22.46),
+}
 
 
 @configuration
@@ -65,106 +51,100 @@ class Config:
     voters: Count = 11
 
     @property
-    def targets(self) -> tuple[Target, ...]:
-        """The privacy losses, with what is printed for them."""
+    def guarantees(self) -> list[Guarantee]:
+        """The privacy losses of a label."""
         deltas = self.delta * (len(self.epsilon) if len(self.delta) == 1 else 1)
-        known = {(target.epsilon, target.delta): target for target in PRINTED}
-        return tuple(
-            known.get(pair, Target(f"epsilon = {pair[0]:g}, delta = {pair[1]:g}", *pair))
-            for pair in zip(self.epsilon, deltas, strict=True)
-        )
+        return [Guarantee(*pair) for pair in zip(self.epsilon, deltas, strict=True)]
 
 
 @experiment("majority-figure-10", config=Config())
 def run(config: Config) -> Outcome:
     """Calibrate, and evaluate the data-dependent bound on unanimous votes."""
     curves: list[dict[str, Cell]] = []
-    noises: list[dict[str, Cell]] = []
+    noises: list[dict[str, Any]] = []
     bounds: list[dict[str, Cell]] = []
-    for target in track(config.targets):
-        guarantee = Guarantee(target.epsilon, target.delta)
+    for guarantee in track(config.guarantees):
         # The paper's orders: from the least possible one, which needs infinite noise, on.
         orders = np.arange(noisy_max.least_order(guarantee), _LAST_ORDER, _STEP)[1:]
         if not orders.size:
             raise ParameterError(
-                f"epsilon is {target.epsilon:g}; the paper's orders, up to {_LAST_ORDER:g}, must "
-                "hold one that is possible."
+                f"epsilon is {guarantee.epsilon:g}; the paper's orders, up to {_LAST_ORDER:g}, "
+                "must hold one that is possible."
             )
         variances = noisy_max.variance_at_order(guarantee, orders)
+        least = _record(config, guarantee, orders, variances)
+        noises.append(least)
         curves += [
-            {"target": target.name, "order": float(o), "variance": float(v)}
-            for o, v in zip(orders, variances, strict=True)
+            {"target": least["target"], "order": float(order), "variance": float(variance)}
+            for order, variance in zip(orders, variances, strict=True)
         ]
-        best = _record(config, target, orders, variances)
-        noises.append(best)
-        used = [order for order in (target.printed_order, best["order"]) if order]
-        tried = (*_LOW_ORDERS, *used)
-        bounds += [_bound(target.name, config.voters, best["sigma"], order) for order in tried]
+        used = [order for order in (least["printed_order"], least["order"]) if order]
+        bounds += [
+            _bound(least["target"], config.voters, least["sigma"], order)
+            for order in (*_LOW_ORDERS, *used)
+        ]
     bounds += [_bound(*_CONTRAST, order) for order in _LOW_ORDERS]
     tables = {
         "calibration": Table.of(noises),
         "data_dependent": Table.of(bounds),
-        "algorithm_6": Table.of([_printed()]),
+        "algorithm_6": Table.of([_query()]),
         "curves": Table.of(curves),
     }
     printed = (config.epsilon, config.delta) == (Config.epsilon, Config.delta)
-    data = _SOURCE if printed else ""
-    return Outcome(tables, of_gnmax(tables), data=data)
+    return Outcome(tables, tuple(of_gnmax(tables)), data=_SOURCE if printed else "")
 
 
 def _record(
-    config: Config, target: Target, orders: np.ndarray, variances: np.ndarray
+    config: Config, guarantee: Guarantee, orders: np.ndarray, variances: np.ndarray
 ) -> dict[str, Any]:
-    guarantee = Guarantee(target.epsilon, target.delta)
-    sigma, best = noisy_max.calibrate_gnmax(guarantee)
-    label = noisy_max.label_sigma(config.voters, guarantee)
-    order = target.printed_order
-    at_printed = None if order is None else noisy_max.variance_at_order(guarantee, [order])[0]
-    least = noisy_max.least_order(guarantee)
-    place = int(np.argmin(variances))
+    epsilon, delta, k = guarantee.epsilon, guarantee.delta, config.voters
+    unnamed = f"epsilon = {epsilon:g}, delta = {delta:g}", None, None
+    name, printed_order, printed_sigma = _PRINTED.get((epsilon, delta), unnamed)
+    sigma, order = noisy_max.calibrate_gnmax(guarantee)
+    label, place = noisy_max.label_sigma(k, guarantee), int(np.argmin(variances))
+    above = variance = None
+    if printed_order is not None:
+        above = printed_order - noisy_max.least_order(guarantee)
+        variance = noisy_max.variance_at_order(guarantee, [printed_order])[0]
     return {
-        "target": target.name,
-        "epsilon": target.epsilon,
-        "delta": target.delta,
-        "order": best,
+        "target": name,
+        "epsilon": epsilon,
+        "delta": delta,
+        "order": order,
         "sigma": sigma,
         "grid_order": float(orders[place]),
         "grid_sigma": float(np.sqrt(variances[place])),
-        "printed_order": target.printed_order,
-        "printed_sigma": target.printed_sigma,
-        "printed_order_minus_least": None if order is None else order - least,
-        "sigma_at_printed_order": None if at_printed is None else float(np.sqrt(at_printed)),
+        "printed_order": printed_order,
+        "printed_sigma": printed_sigma,
+        "printed_order_minus_least": above,
+        "sigma_at_printed_order": None if variance is None else float(np.sqrt(variance)),
         "analytic_sigma": gaussian_sigma(guarantee, noisy_max.SENSITIVITY),
         "label_sigma": label,
-        "counts_epsilon": gaussian_epsilon(target.delta, sigma, noisy_max.SENSITIVITY),
-        "label_epsilon": noisy_max.label_epsilon(config.voters, sigma, target.delta),
-        "unanimous_right": float(noisy_max.label_probabilities(config.voters, sigma)[-1]),
-        "unanimous_right_label": float(noisy_max.label_probabilities(config.voters, label)[-1]),
+        "counts_epsilon": gaussian_epsilon(delta, sigma, noisy_max.SENSITIVITY),
+        "label_epsilon": noisy_max.label_epsilon(k, sigma, delta),
+        "unanimous_right": float(noisy_max.label_probabilities(k, sigma)[-1]),
+        "unanimous_right_label": float(noisy_max.label_probabilities(k, label)[-1]),
     }
 
 
 def _bound(name: str, voters: int, sigma: float, order: float) -> dict[str, Cell]:
     bound = noisy_max.data_dependent_rdp([voters, 0], sigma, order)
-    return {
-        "target": name,
-        "voters": voters,
-        "sigma": sigma,
-        "order": order,
-        "applies": bound is not None,
-        "data_dependent": bound,
-        "gaussian": noisy_max.gaussian_rdp(sigma, order),
-    }
+    return (
+        {"target": name, "voters": voters, "sigma": sigma, "order": order}
+        | {"applies": bound is not None, "data_dependent": bound}
+        | {"gaussian": noisy_max.gaussian_rdp(sigma, order)}
+    )
 
 
-def _printed() -> dict[str, Cell]:
+def _query() -> dict[str, Cell]:
     ones, zeros, sigma, order = _QUERY
     return {
         "votes": f"{ones}:{zeros}",
         "sigma": sigma,
         "order": order,
-        "as_printed": as_printed(ones, zeros, sigma, order),
-        "with_logarithm": as_printed(ones, zeros, sigma, order, logarithm=True),
-        "divergence": divergence(ones, zeros, sigma, order),
+        "as_printed": as_printed(*_QUERY),
+        "with_logarithm": as_printed(*_QUERY, logarithm=True),
+        "divergence": divergence(*_QUERY),
         "theorem": noisy_max.data_dependent_rdp([ones, zeros], sigma, order),
         "gaussian": noisy_max.gaussian_rdp(sigma, order),
     }
@@ -216,98 +196,84 @@ def divergence(ones: int, zeros: int, sigma: float, order: float) -> float:
     return float(np.logaddexp(terms[0], terms[1])) / (order - 1.0)
 
 
-def of_gnmax(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
+def of_gnmax(tables: Mapping[str, Table]) -> list[Comparison]:
     """Compare Table 4 and what section D.2.1 says of the data-dependent bound."""
-    bounds = tables["data_dependent"].records
     rows = [row for row in tables["calibration"].records if row["printed_order"] is not None]
     if not rows:
-        return ()
-    return (
-        numbers(
-            f"Table 4: sigma = {_listed(rows, 'printed_sigma')}.",
-            f"sigma = {_listed(rows, 'sigma')}.",
-            [(row["sigma"], row["printed_sigma"]) for row in rows],
+        return []
+    sigmas, orders, needed = (
+        ", ".join(f"{row[name]:.2f}" for row in rows)
+        for name in ("printed_sigma", "printed_order", "sigma_at_printed_order")
+    )
+    first = rows[0]
+    comparisons = [
+        columns(
+            f"Table 4: sigma = {sigmas}.",
+            rows,
+            {"sigma": "printed_sigma"},
             2,
             "least over all Renyi orders, closed form",
             name="Table 4, sigma",
         ),
-        numbers(
-            f"Table 4: lambda = {_listed(rows, 'printed_order')}.",
-            f"lambda = {_listed(rows, 'order')}; the printed orders would need sigma = "
-            f"{_listed(rows, 'sigma_at_printed_order')}.",
-            [(row["order"], row["printed_order"]) for row in rows],
+        columns(
+            f"Table 4: lambda = {orders}.",
+            rows,
+            {"order": "printed_order"},
             2,
             "stationary point of sigma over the order, closed form",
+            said=f"The printed orders would need sigma = {needed}.",
             name="Table 4, lambda",
         ),
-        _label(rows),
-        *_conditions(rows, bounds),
-        *(
-            _algorithm_6(row)
-            for row in tables["algorithm_6"].records
-            if None not in (row["as_printed"], row["theorem"])
+        judged(
+            f"With sigma = {first['printed_sigma']}, a label of GNMax is ({first['epsilon']}, "
+            f"{first['delta']:g})-private.",
+            rows,
+            lambda row: row["label_epsilon"] <= row["epsilon"],
+            "exact distribution of the label, every vote and neighbour",
+            show=("target", "label_epsilon", "epsilon", "label_sigma"),
+            more=all(row["label_sigma"] < row["printed_sigma"] for row in rows),
+            more_if="less noise is enough",
+            name="Table 4, the label's loss",
         ),
+    ]
+    bounds = [
+        bound
+        for bound in tables["data_dependent"].records
+        if bound["target"] in {row["target"] for row in rows}
+    ]
+    if all(bound["voters"] == PAPER_VOTERS for bound in bounds):
+        comparisons.append(_conditions(rows, bounds))
+    (query,) = tables["algorithm_6"].records
+    shown = ("as_printed", "with_logarithm", "divergence", "theorem", "gaussian")
+    comparisons.append(
+        observed(
+            "Algorithm 6 computes the data-dependent bound of Papernot et al. (D.2.1).",
+            f"At {listed(query, ('votes', 'sigma', 'order'))} (ours): {listed(query, shown)}.",
+            "double precision; exact distribution of the label",
+            alike=abs(query["as_printed"] - query["theorem"]) <= _SAME * query["theorem"],
+            rule="agrees if what is printed gives the theorem's number to nine digits",
+            name="Algorithm 6, pseudo-code",
+        )
     )
+    return comparisons
 
 
-def _listed(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    return ", ".join(f"{row[name]:.2f}" for row in rows)
-
-
-def _label(rows: list[dict[str, Any]]) -> Comparison:
-    """Compare the published noise with the exact privacy cost of its label."""
-    at = rows[0]
-    return statement(
-        f"With sigma = {at['printed_sigma']}, a label of GNMax is ({at['epsilon']}, "
-        f"{at['delta']:g})-private.",
-        f"It costs {at['label_epsilon']:.4f}; sigma = {at['label_sigma']:.2f} is enough.",
-        "exact distribution of the label, every vote and neighbour",
-        holds=all(row["label_epsilon"] <= row["epsilon"] for row in rows),
-        more=all(row["label_sigma"] < row["printed_sigma"] for row in rows),
-        more_if="less noise is enough",
-        name="Table 4, the label's loss",
-    )
-
-
-def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Iterator[Comparison]:
+def _conditions(rows: list[dict[str, Any]], bounds: list[dict[str, Any]]) -> Comparison:
     """Decide whether the data-dependent bound applies to unanimous votes of K voters."""
     used = {(row["target"], row[order]) for row in rows for order in ("order", "printed_order")}
-    targets = {row["target"] for row in rows}
-    tried = [bound for bound in bounds if bound["target"] in targets]
-    if any(bound["voters"] != PAPER_VOTERS for bound in tried):
-        return
-    met = [bound for bound in tried if bound["applies"]]
-    useful = [bound for bound in met if bound["data_dependent"] < bound["gaussian"]]
-    there = [bound for bound in met if (bound["target"], bound["order"]) in used]
-    where = ", ".join(f"{bound['order']:g}" for bound in met)
-    yield observed(
+    met = [bound for bound in bounds if bound["applies"]]
+    at_used = sum((bound["target"], bound["order"]) in used for bound in met)
+    useful = sum(bound["data_dependent"] < bound["gaussian"] for bound in met)
+    return observed(
         f"Algorithm 6's conditions fail at K = {PAPER_VOTERS} voters and 2 classes even if all "
         "agree (D.2.1).",
-        f"They hold at {len(there)} of the {len(used)} orders in use, and at {len(met)} of "
-        f"{len(tried)} tried{f' ({where})' if met else ''}; the bound is below the Gaussian one at "
-        f"{len(useful)}.",
+        f"They hold at {at_used} of the {len(used)} orders in use, and at {len(met)} of "
+        f"{len(bounds)} tried; the bound is below the Gaussian one at {useful}.",
         "theorem of Papernot et al., evaluated in double precision",
-        alike=not there,
+        alike=not at_used,
         rule="agrees if they fail at the printed orders and at those of the least sigma, which the "
         "experiments use; we chose the other orders",
         name="Algorithm 6, conditions",
-    )
-
-
-def _algorithm_6(row: dict[str, Any]) -> Comparison:
-    """Compare the pseudo-code with the theorem where the theorem applies."""
-    found, theorem, gaussian = row["as_printed"], row["theorem"], row["gaussian"]
-    short = row["with_logarithm"] < row["divergence"]
-    return observed(
-        "Algorithm 6 computes the data-dependent bound of Papernot et al. (D.2.1).",
-        f"At votes {row['votes']}, sigma = {row['sigma']:g}, lambda = {row['order']:g} (ours): "
-        f"{found:.3f} as printed, Gaussian {gaussian:g}, theorem {theorem:.4f}; with a logarithm "
-        f"in line 11 {row['with_logarithm']:.4f}, {'below' if short else 'above'} the divergence "
-        f"{row['divergence']:.4f}.",
-        "double precision; exact distribution of the label",
-        alike=abs(found - theorem) <= _SAME * theorem,
-        rule="agrees if what is printed gives the theorem's number to nine digits",
-        name="Algorithm 6, pseudo-code",
     )
 
 
@@ -315,39 +281,35 @@ def _algorithm_6(row: dict[str, Any]) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw sigma^2 against lambda, one panel for each target, with the minimum marked."""
     noises, curves = outcome.tables["calibration"].records, outcome.tables["curves"]
-    columns = drawing.columns_for(len(noises))
+    count = drawing.columns_for(len(noises))
     figure, panels = drawing.panels(
         len(noises),
-        columns,
+        count,
         across=r"Rényi order $\lambda$",
         up=r"noise variance $\sigma^2$",
-        height={1: 0.8, 2: 0.9}.get(columns, 1.15),
+        height={1: 0.8, 2: 0.9}.get(count, 1.15),
         sharey=True,
     )
-    for axes, at in zip(panels, noises, strict=True):
-        curve = curves.select(target=at["target"])
-        enough = drawing.beside(
-            "baseline-3", linestyle="-", label=r"enough, by the order $\lambda$"
-        )
+    enough = drawing.beside("baseline-3", linestyle="-", label=r"enough, by the order $\lambda$")
+    for axes, noise in zip(panels, noises, strict=True):
+        curve = curves.select(target=noise["target"])
         axes.plot(curve.column("order"), curve.column("variance"), **enough)
         least = drawing.points("baseline-3", label="its least value")
-        axes.plot([at["order"]], [at["sigma"] ** 2], **least)
-        loss = rf"$\varepsilon$ = {at['epsilon']:g}, $\delta$ = {at['delta']:g}"
-        lines = [loss if "=" in at["target"] else f"{at['target']}, {loss}"]
-        lines.append(rf"$\sigma$ = {at['sigma']:.2f} at $\lambda$ = {at['order']:.2f}")
-        if at["printed_order"] is not None:
-            order, sigma = at["printed_order"], at["sigma_at_printed_order"]
-            lines.append(rf"$\sigma$ = {sigma:.2f} at the printed $\lambda$ = {order:.2f}")
+        axes.plot([noise["order"]], [noise["sigma"] ** 2], **least)
+        loss = rf"$\varepsilon$ = {noise['epsilon']:g}, $\delta$ = {noise['delta']:g}"
+        title = loss if "=" in noise["target"] else f"{noise['target']}, {loss}"
+        title += f"\n$\\sigma$ = {noise['sigma']:.2f} at $\\lambda$ = {noise['order']:.2f}"
+        if noise["printed_order"] is not None:
+            order, sigma = noise["printed_order"], noise["sigma_at_printed_order"]
+            title += f"\n$\\sigma$ = {sigma:.2f} at the printed $\\lambda$ = {order:.2f}"
             printed = drawing.points("limit", markeredgewidth=1.5, label=r"printed $\lambda$")
             axes.plot([order], [sigma**2], **printed)
-        for name, label, role in (
-            ("analytic_sigma", "enough for the noisy counts, exactly", "variant"),
-            ("label_sigma", "enough for the label, exactly", "optimum"),
-        ):
-            look = style.ROLES[role]
-            axes.axhline(at[name] ** 2, linestyle=look.dash, color=look.colour, label=label)
-        axes.set(yscale="log", title="\n".join(lines))
-    squares = [at[name] ** 2 for at in noises for name in ("analytic_sigma", "label_sigma")]
+        exactly = drawing.beside("variant", label="enough for the noisy counts, exactly")
+        axes.axhline(noise["analytic_sigma"] ** 2, **exactly)
+        exactly = drawing.beside("optimum", label="enough for the label, exactly")
+        axes.axhline(noise["label_sigma"] ** 2, **exactly)
+        axes.set(yscale="log", title=title)
+    squares = [noise[name] ** 2 for noise in noises for name in ("analytic_sigma", "label_sigma")]
     # The panels share their axis.
     panels[0].set_ylim(0.6 * min(squares), 1.6 * max(*squares, *curves.column("variance")))
     return drawing.finish(figure, panels)

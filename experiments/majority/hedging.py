@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import MaxLen, MinLen
 from matplotlib.axes import Axes
@@ -14,7 +13,7 @@ import dpopt
 from dpopt import majority
 from experiments import drawing
 from experiments.majority.figures import draw_groups
-from experiments.majority.voters import PAPER_PRIOR, pmf_words
+from experiments.majority.voters import PAPER_PRIOR, pmf_words, shape_rows
 from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 
@@ -57,11 +56,6 @@ class Config:
             for k, m, shift in _CASES
         ]
 
-    @property
-    def curves(self) -> tuple[str, ...]:
-        """Name of each noise function."""
-        return (*map(_named, self.priors), PAPER, WORST, REGRET)
-
 
 def _named(prior: str) -> str:
     return f"for {pmf_words(prior)}"
@@ -70,45 +64,29 @@ def _named(prior: str) -> str:
 @experiment("majority-priors", config=Config())
 def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error and its regret under every distribution."""
-    errors: list[Mapping[str, Cell]] = []
-    shapes: list[Mapping[str, Cell]] = []
+    errors: list[dict[str, Cell]] = []
+    shapes: list[dict[str, Cell]] = []
     for setting in track(config.voters):
-        where = {"K": setting.voters, "m": setting.allowance, "Delta": setting.voter_delta}
         hedged = dpopt.design(replace(setting, objective="least-regret"))
-        for curve, design in _designs(config, setting, hedged).items():
-            shapes += [
-                {**where, "curve": curve, "l": ones, "gamma": float(value)}
-                for ones, value in enumerate(design.gamma)
-            ]
-            for prior, known in zip(config.priors, hedged.regrets, strict=True):
+        designs = {_named(p): dpopt.design(replace(setting, prior=p)) for p in config.priors}
+        designs[PAPER] = dpopt.design(replace(setting, objective="surrogate"))
+        # Over all p, whatever the voters have in common.
+        designs[WORST] = dpopt.design(replace(setting, objective="worst-case", prior=PAPER_PRIOR))
+        for curve, design in (designs | {REGRET: hedged}).items():
+            where: dict[str, Cell] = {"K": setting.voters, "m": setting.allowance}
+            where |= {"Delta": setting.voter_delta, "curve": curve}
+            shapes += shape_rows(where, design.gamma)
+            verdict = "private" if design.private else "not private"
+            for prior, under in zip(config.priors, hedged.regrets, strict=True):
                 error = majority.expected_error(design.gamma, majority.parse_prior(prior)).value
-                regret = (error - known.best) / known.coin
+                regret = (error - under.best) / under.coin
                 errors.append(
-                    {
-                        **where,
-                        "curve": curve,
-                        "pmf": prior,
-                        "error": error,
-                        "best": known.best,
-                        "coin": known.coin,
-                        "regret": 0.0 if abs(regret) < _ZERO else regret,
-                        "verdict": "private" if design.private else "not private",
-                        "lp_gap": design.gap,
-                    }
+                    where
+                    | {"pmf": prior, "error": error, "best": under.best, "coin": under.coin}
+                    | {"regret": 0.0 if abs(regret) < _ZERO else regret}
+                    | {"verdict": verdict, "lp_gap": design.gap}
                 )
     return Outcome({"errors": Table.of(errors), "shapes": Table.of(shapes)})
-
-
-def _designs(
-    config: Config, setting: dpopt.Majority, hedged: dpopt.Design
-) -> dict[str, dpopt.Design]:
-    own = {_named(prior): dpopt.design(replace(setting, prior=prior)) for prior in config.priors}
-    return own | {
-        PAPER: dpopt.design(replace(setting, objective="surrogate")),
-        # Over all p, whatever the voters have in common.
-        WORST: dpopt.design(replace(setting, objective="worst-case", prior=PAPER_PRIOR)),
-        REGRET: hedged,
-    }
 
 
 @run.figure
@@ -133,22 +111,20 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-def _looks(curves: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _looks(curves: list[str]) -> drawing.Looks:
     looks = {
         _named(DEFAULT): drawing.points("optimum"),
         PAPER: drawing.points("paper"),
         WORST: drawing.points("noise"),
         REGRET: drawing.points("variant", marker="*"),
     }
-    others = [curve for curve in curves if curve not in looks]
-    looks |= {
-        curve: drawing.points("variant", marker=marker, markerfacecolor="white")
-        for curve, marker in zip(others, _MARKERS, strict=False)
-    }
+    others = (curve for curve in curves if curve not in looks)
+    for curve, marker in zip(others, _MARKERS, strict=False):
+        looks[curve] = drawing.points("variant", marker=marker, markerfacecolor="white")
     return {curve: (curve, looks[curve]) for curve in curves}
 
 
-def _draw(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, Any]]) -> None:
+def _draw(axes: Axes, errors: Table, looks: drawing.Looks) -> None:
     """Draw the regrets on a logarithmic scale that is linear where they hardly matter."""
     draw_groups(axes, errors, "pmf", "regret", looks)
     axes.set_yscale("symlog", linthresh=_SMALL, linscale=0.6)

@@ -19,13 +19,14 @@ from scipy.special import betainc, comb
 import dpopt
 from dpopt import Majority, Problem
 from dpopt.multiclass.corners import Pricing, configurations, histograms
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import Graph
 from experiments import drawing
+from experiments.majority.baselines import chances_of
 from experiments.majority.claims import STATEMENTS
 from experiments.parameters import Positive, Several, Voters, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
-from experiments.verdicts import statement
+from experiments.verdicts import judged
 
 Array = npt.NDArray[Any]
 
@@ -61,8 +62,7 @@ def run(config: Config) -> Outcome:
         votes = Answers(q, k)
         for epsilon, m in [(epsilon, m) for epsilon in config.epsilon for m in config.allowance]:
             case: dict[str, Cell] = {"labels": q, "voters": k, "epsilon": epsilon, "m": m}
-            gamma = dpopt.design(Majority(k, epsilon, m / q)).gamma
-            own = (1 + np.where(2 * np.arange(k + 1) > k, gamma, -gamma)) / 2
+            own = chances_of(dpopt.design(Majority(k, epsilon, m / q)).gamma)
             rows += [
                 case | {"way": way} | votes.decided(weights, epsilon, m)
                 for way, weights in {
@@ -73,19 +73,17 @@ def run(config: Config) -> Outcome:
                 }.items()
             ]
     table = Table.of(rows)
-    pairs = table.select(labels=2)
-    over = [row for row in pairs.select(way=SEPARATELY).records if row["spent"] > row["m"]]
-    text = "{spent:.4f} instead of {m} times epsilon (K = {voters}, epsilon = {epsilon:g})"
-    judged = statement(
+    statement = judged(
         STATEMENTS[QUERIES].claim,
-        f"Two labels with a gamma each at m / 2 spend more than m together in {len(over)} of "
-        f"{len(pairs.select(way=SEPARATELY).rows)} cases"
-        f"{': ' * bool(over)}{', '.join(text.format(**row) for row in over)}.",
+        table.select(labels=2, way=SEPARATELY).records,
+        lambda row: row["spent"] <= row["m"],
         "all corners, in integers",
-        holds=not over,
+        show=("voters", "epsilon", "m", "spent"),
+        worst=lambda row: row["spent"] - row["m"],
+        said="Of two labels with a gamma each at m / 2; spent is in multiples of epsilon.",
         name=QUERIES,
     )
-    return Outcome({"errors": table}, (judged,) if pairs.rows else ())
+    return Outcome({"errors": table}, (statement,) if 2 in config.labels else ())
 
 
 class Answers:
@@ -176,11 +174,10 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the error of each way, for two labels if there are such."""
     table = outcome.tables["errors"]
     table = table.select(labels=max(table.column("labels")))
-    figure, panels = drawing.panels(1, 1, "$K$, $m$ and $\\varepsilon$", "error of a label")
+    figure, (axes,) = drawing.panels(1, 1, "$K$, $m$ and $\\varepsilon$", "error of a label")
     for way, role in ROLES.items():
         rows = table.select(way=way)
-        cases = zip(*map(rows.column, ("voters", "m", "epsilon")), strict=True)
-        names = ["{}\n{}\n{:g}".format(*case) for case in cases]
-        panels[0].plot(names, rows.column("error"), label=way, **drawing.points(role))
-    panels[0].margins(0.12)
-    return drawing.finish(figure, panels)
+        names = ["{voters}\n{m}\n{epsilon:g}".format(**row) for row in rows.records]
+        axes.plot(names, rows.column("error"), label=way, **drawing.points(role))
+    axes.margins(0.12)
+    return drawing.finish(figure, [axes])

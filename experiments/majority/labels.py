@@ -4,55 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import cache
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Le
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import dpopt
 from dpopt import Majority, Plurality
+from dpopt.ballots.tabulate import largest
 from dpopt.composition import interval
 from dpopt.privacy import Guarantee, general_composition
 from dpopt.table import Table as Kernel
 from dpopt.table import rounded
 from experiments import drawing
-from experiments.ensembles.pmfs import (
-    gaussian_wins,
-    gnmax_noise,
-    largest_within,
-    ranged_share,
-    rules_of,
-)
+from experiments.ensembles.pmfs import gaussian_wins, gnmax_noise, ranged_share, rules_of
 from experiments.parameters import Positive, Rising, Voters, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CURVE, EXACT = "under a curve", "composed exactly"
 GENERAL, EQUAL = "general composition", "equal shares"
 GNMAX, GNMAX_LABEL = "GNMax with its counts composed", "GNMax with its label composed exactly"
 EXPONENTIAL, COIN = "exponential mechanism composed exactly", "random label"
 
-LOOKS = {
-    CURVE: drawing.line("optimum"),
-    EXACT: drawing.line("variant"),
-    GENERAL: drawing.line("paper"),
-    EQUAL: drawing.line("baseline"),
-    GNMAX: drawing.line("baseline-3"),
-    GNMAX_LABEL: drawing.line("baseline-3", linestyle=":", marker="p"),
-    EXPONENTIAL: drawing.line("baseline-2"),
-    COIN: drawing.beside("noise"),
+LOOKS: drawing.Looks = {
+    CURVE: (CURVE, drawing.line("optimum")),
+    EXACT: (EXACT, drawing.line("variant")),
+    GENERAL: (GENERAL, drawing.line("paper")),
+    EQUAL: (EQUAL, drawing.line("baseline")),
+    GNMAX: (GNMAX, drawing.line("baseline-3")),
+    GNMAX_LABEL: (GNMAX_LABEL, drawing.line("baseline-3", linestyle=":", marker="p")),
+    EXPONENTIAL: (EXPONENTIAL, drawing.line("baseline-2")),
+    COIN: (COIN, drawing.beside("noise")),
 }
 
 # Cells of the grid on which k labels are composed, at least and over the root of k; relative
 # width at which the search for a parameter ends.
 _LEAST_CELLS, _CELLS, _WIDTH = 1_000, 300, 1e-4
-# Relative difference below which two numbers are the same; below the second, an error is 0.
-_SAME, _NOTHING = 1e-6, 1e-9
 
 Labels = Annotated[int, Ge(1), Le(1000)]
 Several = Annotated[int, Ge(2), Le(1000)]
@@ -147,8 +137,7 @@ def general_allowance(config: Config, labels: int) -> float:
         one = Guarantee(m * config.epsilon)
         return general_composition(one, labels, config.total_delta).epsilon <= config.total_epsilon
 
-    most = float(config.voters)
-    return most if within(most) else largest_within(within, 0.0, most)
+    return largest(within, 0.0, float(config.voters))
 
 
 def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
@@ -156,40 +145,30 @@ def _of_ballots(config: Config, labels: int) -> Iterator[dict[str, Cell]]:
     sizes, total = (config.ballots, config.classes), config.ballot_total
     together: dict[str, Any] = {"total_epsilon": total.epsilon, "total_delta": total.delta}
     best = dpopt.design(Plurality(*sizes, releases=labels, **together))
-    one = Plurality(*sizes, 1.0)
+    one, rules = Plurality(*sizes, 1.0), rules_of(*sizes)
+    inputs: Any = one.domain
+
+    def gnmax(precision: float) -> Kernel:
+        counts = inputs.histograms[inputs.rows]
+        return rounded(inputs, gaussian_wins(counts, inputs.values, 1 / precision))
+
+    def exponential(epsilon: float) -> Kernel:
+        return rounded(inputs, rules.exponential(math.exp(epsilon / 2)))
 
     def row(way: str, table: Kernel, parameter: float | None) -> dict[str, Cell]:
         regret = one.value(table)
         return {"labels": labels, "way": way, "regret": regret, "parameter": parameter}
 
-    largest = partial(_largest, setting=one, labels=labels, total=total)
     yield row(CURVE, best.table, best.curve_parameter)
     noise, share = gnmax_noise(total, labels), ranged_share(total, labels)
-    by_precision, by_epsilon = partial(_gnmax, one), partial(_exponential, one)
-    yield row(GNMAX, by_precision(1 / noise), noise)
-    precision = largest(by_precision, least=1 / noise)
-    yield row(GNMAX_LABEL, by_precision(precision), 1 / precision)
-    epsilon = largest(by_epsilon, least=share)
-    yield row(EXPONENTIAL, by_epsilon(epsilon), epsilon)
+    yield row(GNMAX, gnmax(1 / noise), noise)
+    precision = _largest(gnmax, one, labels, total, least=1 / noise)
+    yield row(GNMAX_LABEL, gnmax(precision), 1 / precision)
+    epsilon = _largest(exponential, one, labels, total, least=share)
+    yield row(EXPONENTIAL, exponential(epsilon), epsilon)
     equal = total.epsilon / labels
     yield row(EQUAL, dpopt.design(Plurality(*sizes, equal)).table, equal)
-    yield row(COIN, rounded(one.domain, np.ones(one.domain.size)), None)
-
-
-def _gnmax(setting: Plurality, precision: float) -> Kernel:
-    """Return the distribution of GNMax's label for noise of the standard deviation 1 / precision.
-
-    Computed in double precision.
-    """
-    inputs: Any = setting.domain
-    counts = inputs.histograms[inputs.rows]
-    return rounded(inputs, gaussian_wins(counts, inputs.values, 1 / precision))
-
-
-def _exponential(setting: Plurality, epsilon: float) -> Kernel:
-    """Return the exponential mechanism in proportion to e^(epsilon count / 2)."""
-    rules = rules_of(setting.records, setting.classes)
-    return rounded(setting.domain, rules.exponential(math.exp(epsilon / 2)))
+    yield row(COIN, rounded(inputs, np.ones(inputs.size)), None)
 
 
 def _largest(
@@ -232,19 +211,11 @@ def plot(outcome: Outcome) -> Figure:
     shown = (("voters", "error", "private voters"), ("ballots", "regret", "plain ballots"))
     for axes, (name, number, title) in zip(panels, shown, strict=True):
         table = outcome.tables[name]
-        for way, look in LOOKS.items():
-            rows = table.select(way=way)
-            if rows.rows:
-                axes.plot(rows.column("labels"), rows.column(number), label=way, **look)
-        labels = table.column("labels")
+        drawing.draw(axes, table, "labels", number, LOOKS, by="way")
+        labels, top = table.column("labels"), max(table.column(number))
         axes.set_xscale("log")
-        subs = (1.0,) if max(labels) >= 100 * min(labels) else (1.0, 2.0, 5.0)
-        axes.xaxis.set_major_locator(LogLocator(subs=subs))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        top = max(table.column(number))
-        axes.set_ylim(-0.04 * top, 1.08 * top)
-        axes.set_ylabel(f"{'expected' if number == 'error' else 'mean'} {number}")
-        axes.set_title(title)
-    drawing.finish(figure, panels)
-    return figure
+        wide = max(labels) >= 100 * min(labels)
+        drawing.plain_ticks(axes.xaxis, subs=(1.0,) if wide else (1.0, 2.0, 5.0))
+        name = f"{'expected' if number == 'error' else 'mean'} {number}"
+        axes.set(ylim=(-0.04 * top, 1.08 * top), ylabel=name, title=title)
+    return drawing.finish(figure, panels)

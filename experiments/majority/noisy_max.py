@@ -116,7 +116,12 @@ def data_dependent_rdp(counts: Sequence[int], sigma: float, order: float) -> flo
     References:
         Papernot et al. (2018), theorem 6, propositions 7 and 10.
     """
-    log_q = _log_miss(np.sort(np.asarray(counts, dtype=float)), sigma)
+    *others, first = sorted(counts)
+    with np.errstate(over="ignore"):
+        gaps = (np.array(others, dtype=float) - first) / sigma / SENSITIVITY
+    # The union bound on any other class; for gaps above 1e150 its logarithm overflows.
+    union = float(logsumexp(log_ndtr(gaps)))
+    log_q = max(-1e300, min(union, math.log1p(-1.0 / len(counts))))
     mu = sigma * math.sqrt(-log_q)
     spent = mu / sigma / sigma
     # The last condition keeps the denominator of A positive.
@@ -124,18 +129,8 @@ def data_dependent_rdp(counts: Sequence[int], sigma: float, order: float) -> flo
         return None
     if log_q > (mu - 1.0) * spent - mu * (math.log1p(1.0 / mu) - math.log1p(-1.0 / mu)):
         return None
-    return _theorem_6(log_q, mu, sigma, order)
-
-
-def gaussian_rdp(sigma: float, order: float) -> float:
-    """Return lambda / sigma^2, the Renyi divergence of the counts (Papernot, proposition 8)."""
-    return gaussian_rho(sigma, SENSITIVITY) * order
-
-
-def _theorem_6(log_q: float, mu: float, sigma: float, order: float) -> float:
-    """Return the bound where its conditions hold; mu = mu_2."""
     stay = math.log1p(-math.exp(log_q))
-    power = (log_q + mu / sigma / sigma) * (1.0 - 1.0 / mu)
+    power = (log_q + spent) * (1.0 - 1.0 / mu)
     # log(1 - e^power), each form where it keeps its digits.
     rest = math.log1p(-math.exp(power)) if power < -1.0 else math.log(-math.expm1(power))
     log_b = (mu + 1.0) / sigma / sigma - log_q / mu
@@ -143,13 +138,9 @@ def _theorem_6(log_q: float, mu: float, sigma: float, order: float) -> float:
     return max(0.0, float(np.logaddexp(*parts)) / (order - 1.0))
 
 
-def _log_miss(ordered: Floats, sigma: float) -> float:
-    """Return log q, the union bound on the probability of any but the likeliest class."""
-    with np.errstate(over="ignore"):
-        gaps = (ordered[:-1] - ordered[-1]) / sigma / SENSITIVITY
-    total = float(logsumexp(log_ndtr(gaps)))
-    # For gaps above 1e150, the logarithm of q overflows.
-    return max(-1e300, min(total, math.log1p(-1.0 / ordered.size)))
+def gaussian_rdp(sigma: float, order: float) -> float:
+    """Return lambda / sigma^2, the Renyi divergence of the counts (Papernot, proposition 8)."""
+    return gaussian_rho(sigma, SENSITIVITY) * order
 
 
 def _loss(guarantee: Guarantee) -> float:

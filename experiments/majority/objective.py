@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import comb, factorial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
@@ -26,7 +26,7 @@ from experiments.arrays import Floats
 from experiments.majority.voters import settings_within
 from experiments.parameters import Count, Seed, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.verdicts import observed, short, statement
+from experiments.verdicts import judged, observed, proved
 
 # Probabilities held at once while sampling: of a block of draws for all voters.
 _BLOCK = 200_000
@@ -74,54 +74,56 @@ def run(config: Config) -> Outcome:
     scales: list[dict[str, Cell]] = []
     losses: list[dict[str, Cell]] = []
     for k in track(config.voters):
-        exact = np.asarray(majority.surrogate_weights(k).values)
-        found = []
-        for repeat in range(config.repeats):
-            # One generator for each run and K: the weights do not depend on the other settings.
-            rng = np.random.default_rng([config.seed + repeat, k])
-            found.append((grid_weights(k, config, rng), interval_weights(k, config.draws, rng)))
-        whole = np.array(found)
-        five = whole[:, 0, 0]
-        limit = grid_limit(k, config.points)
-        weights += _weight_records(k, exact, limit, whole)
-        scales.append(_scale_record(k, config, exact, limit, five))
+        # One generator for each run and K: the weights do not depend on the other settings.
+        seeds = range(config.seed, config.seed + config.repeats)
+        rngs = [np.random.default_rng([seed, k]) for seed in seeds]
+        # Axes: run, algorithm (5, 4), mean or standard error, l.
+        sampled = np.array(
+            [
+                [sampled_weights(k, config.draws, rng, points) for points in (config.points, None)]
+                for rng in rngs
+            ]
+        )
+        five = sampled[:, 0, 0]
+        exact, limit = majority.surrogate_weights(k).values, grid_limit(k, config.points)
+        weights += _weight_records(k, exact, limit, sampled)
+        factor = float(printed_factor(k, config.points))
+        returned = factor * five.sum(axis=1) / exact.sum()
+        scales.append(
+            {"K": k, "points": config.points, "factor": factor}
+            | {"returned_over_integral": float(returned.mean())}
+            | {"spread": float(returned.std(ddof=1))}
+            | {"limit": factor * float(limit.sum() / exact.sum())}
+        )
         for setting in settings_within(k, config.epsilon, config.allowance, config.voter_delta):
-            losses += _loss_records(setting, exact, five, config.seed)
+            losses += _loss_records(setting, exact, dict(zip(seeds, five, strict=True)))
     tables = {"weights": Table.of(weights), "scale": Table.of(scales), "losses": Table.of(losses)}
     return Outcome(tables, tuple(_comparisons(tables)))
 
 
-def grid_weights(voters: int, config: Config, rng: np.random.Generator) -> Floats:
-    """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2 over points of the grid.
+def sampled_weights(
+    voters: int, draws: int, rng: np.random.Generator, points: int | None = None
+) -> Floats:
+    """Return mean and standard error of (alpha_l - alpha_{K-l}) / 2, shape (2, (K + 1) / 2).
 
-    Algorithm 5, lines 5 to 10, without the factor w of line 9; shape (2, (K + 1) / 2), l > K / 2.
+    For l > K / 2 and p_i from points of the grid: algorithm 5, lines 5 to 10, without the factor w
+    of line 9. Without points p_i ~ U[1/2, 1]: algorithm 4.
     """
-    step = 0.5 / config.points
-    return _mean_margins(
-        voters, config.draws, lambda size: 0.5 + step * rng.integers(0, config.points, size)
-    )
-
-
-def interval_weights(voters: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Return the same for p_i ~ U[1/2, 1]: algorithm 4."""
-    return _mean_margins(voters, draws, lambda size: rng.uniform(0.5, 1.0, size))
-
-
-def _mean_margins(voters: int, draws: int, draw: Any) -> Floats:  # noqa: ANN401
-    left = draws
-    sums = np.zeros((2, (voters + 1) // 2))
-    while left:
-        size = min(left, max(1, _BLOCK // voters))
-        margins = 0.5 * fold(poisson_binomial_pmf(draw((size, voters))))
+    sums, size = np.zeros((2, (voters + 1) // 2)), max(1, _BLOCK // voters)
+    for start in range(0, draws, size):
+        shape = (min(size, draws - start), voters)
+        if points is None:
+            p = rng.uniform(0.5, 1.0, shape)
+        else:
+            p = 0.5 + 0.5 / points * rng.integers(0, points, shape)
+        margins = 0.5 * fold(poisson_binomial_pmf(p))
         sums += [margins.sum(axis=0), np.square(margins).sum(axis=0)]
-        left -= size
     mean, square = sums / draws
-    error = np.sqrt(np.maximum(0.0, square - mean**2) / draws)
-    return np.stack([mean, error]).astype(np.float64)
+    return np.stack([mean, np.sqrt(np.maximum(0.0, square - mean**2) / draws)])
 
 
 def grid_limit(voters: int, points: int) -> Floats:
-    """Return what `grid_weights` tends to: the weights of Binomial(K, mean of the grid)."""
+    """Return what `sampled_weights` tends to: the weights of Binomial(K, mean of the grid)."""
     return 0.5 * fold(binomial_pmf(voters, 0.75 - 0.25 / points))
 
 
@@ -136,86 +138,70 @@ def printed_factor(voters: int, points: int) -> Fraction:
 
 
 def _weight_records(
-    k: int, exact: Floats, limit: Floats, found: Floats
+    k: int, exact: Floats, limit: Floats, sampled: Floats
 ) -> Iterator[dict[str, Cell]]:
-    # Axes: run, algorithm (5, 4), mean or standard error, l.
-    five, four = found.mean(axis=0)
-    for place, value in enumerate(exact):
+    five, four = sampled.mean(axis=0)
+    for place, value in enumerate(exact.tolist()):
         yield {
             "K": k,
             "l": (k + 1) // 2 + place,
-            "exact": float(value),
+            "exact": value,
             "grid_limit": float(limit[place]),
             "algorithm_5": float(five[0, place]),
             "error_5": float(five[1, place]),
             "algorithm_4": float(four[0, place]),
             "error_4": float(four[1, place]),
             "grid_error": float(limit[place] / value - 1.0),
-            "largest_error_5": float(np.abs(found[:, 0, 0, place] / value - 1.0).max()),
+            "largest_error_5": float(np.abs(sampled[:, 0, 0, place] / value - 1.0).max()),
         }
-
-
-def _scale_record(
-    k: int, config: Config, exact: Floats, limit: Floats, five: Floats
-) -> dict[str, Cell]:
-    factor = printed_factor(k, config.points)
-    returned = float(factor) * five.sum(axis=1) / exact.sum()
-    return {
-        "K": k,
-        "points": config.points,
-        "factor": float(factor),
-        "returned_over_integral": float(returned.mean()),
-        "spread": float(returned.std(ddof=1)),
-        "limit": float(factor) * float(limit.sum() / exact.sum()),
-    }
 
 
 def _loss_records(
-    setting: dpopt.Majority, exact: Floats, five: Floats, seed: int
+    setting: dpopt.Majority, exact: Floats, sampled: Mapping[int, Floats]
 ) -> Iterator[dict[str, Cell]]:
     best = _designed(setting, exact)
     optimum = float(exact @ best)
-    for repeat, weights in enumerate(five):
+    for seed, weights in sampled.items():
         gamma = _designed(setting, weights)
         value = float(exact @ gamma)
-        yield {
-            "K": setting.voters,
-            "m": setting.allowance,
-            "seed": seed + repeat,
-            "optimum": optimum,
-            "objective": value,
-            "loss": (optimum - value) / optimum,
-            "gamma_difference": float(np.abs(gamma - best).max()),
-        }
+        yield (
+            {"K": setting.voters, "m": setting.allowance, "seed": seed, "optimum": optimum}
+            | {"objective": value, "loss": (optimum - value) / optimum}
+            | {"gamma_difference": float(np.abs(gamma - best).max())}
+        )
 
 
 def _designed(setting: dpopt.Majority, weights: Floats) -> Floats:
     """Return the upper half of the gamma designed with some weights, proved private."""
     # A weight sampled below zero asks for no noise level: the designer takes none below it.
-    design = dpopt.design(replace(setting, coefficients=weights))
-    design._require_private()
+    design = proved(dpopt.design(replace(setting, coefficients=weights)))
     return np.asarray(design.gamma[setting.middle :])
 
 
 def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
     scales, weights, losses = (tables[name].records for name in ("scale", "weights", "losses"))
-    factors = ", ".join(f"{short(row['factor'])} (K = {row['K']})" for row in scales)
-    yield statement(
+    yield judged(
         "Algorithm 5 returns an approximation of the integral of equation 202.",
-        f"It returns the integral times P w 2^K = prod (1 + i / tau): {factors}. A sample has K! "
-        "orders only if its values differ, and points of the grid were drawn, not multisets. The "
-        "factor is common to all l, so that the optimum stays.",
+        scales,
+        lambda row: row["factor"] == 1.0,
         "the factor in fractions; N of its last line read as T",
-        holds=all(row["factor"] == 1.0 for row in scales),
+        show=("K", "factor"),
+        worst=lambda row: row["factor"],
+        said="The integral is multiplied by the factor P w 2^K = prod (1 + i / tau). A sample has "
+        "K! orders only if its values differ, and points of the grid were drawn, not multisets. "
+        "The factor is common to all l, so that the optimum stays.",
         reading="a sum over the P multisets of the grid's points, each with the weight printed",
         name="algorithm 5, scale",
     )
-    yield statement(
+    yield judged(
         "Approximating the objective does not affect the privacy guarantee (appendix C.2).",
-        f"All {len(losses)} gammas designed with sampled weights are proved private; they lose at "
-        f"most {short(max(row['loss'] for row in losses))} of the optimum.",
+        losses,
+        # One without a proof would have been refused.
+        lambda _: True,
         "exact integers over the reduced corner set",
-        holds=True,
+        show=("loss",),
+        worst=lambda row: row["loss"],
+        said="The loss is relative to the optimum.",
         name="algorithm 5, privacy",
     )
     ratios = [
@@ -227,9 +213,8 @@ def _comparisons(tables: Mapping[str, Table]) -> Iterator[Comparison]:
         middle = float(np.median(ratios))
         yield observed(
             "Algorithm 4 is less stable numerically than algorithm 5 (appendix C.2.1).",
-            f"Both average the same margins over independent p_i; with p_i ~ U[1/2, 1] in "
-            f"algorithm 4 its relative standard error is {middle:.2f} times that of algorithm 5 "
-            f"in the median of {len(ratios)} weights.",
+            f"With p_i ~ U[1/2, 1] in algorithm 4 its relative standard error is {middle:.2f} "
+            f"times that of algorithm 5 in the median of {len(ratios)} weights.",
             "standard errors from the draws of seeded runs of both",
             alike=middle > 1.0 + _ALIKE,
             rule=STABLER,
@@ -247,31 +232,32 @@ def plot(outcome: Outcome) -> Figure:
     weights, losses = outcome.tables["weights"], outcome.tables["losses"]
     sizes = weights.distinct("K")
     colours = dict(zip(sizes, style.series(len(sizes)), strict=True))
-    figure, panels = drawing.panels(3, 3, height=1.1)
+    figure, (values, errors, lost) = drawing.panels(3, 3, height=1.1)
     for k in sizes:
-        part = weights.select(K=k)
+        part, color = weights.select(K=k), colours[k]
         share = [number / k for number in part.column("l")]
-        panels[0].plot(share, part.column("exact"), color=colours[k], label=f"$K = {k}$")
-        panels[0].plot(share, part.column("algorithm_5"), "o", color=colours[k], mfc="none")
-        errors = part.column("largest_error_5")
-        panels[1].plot(share, errors, "o", color=colours[k], mfc="none")
-        panels[1].plot(share, [abs(x) for x in part.column("grid_error")], color=colours[k])
-    panels[0].plot([], [], "o", color="black", mfc="none", label="algorithm 5, mean or worst run")
-    panels[0].plot([], [], "-", color="black", label="closed form")
-    panels[0].set(title="weights", ylabel=r"weight of $\gamma(l)$")
-    panels[1].set(title="relative errors", ylabel="relative error")
-    for panel in panels[:2]:
-        panel.set_xlabel("ones over voters $l / K$")
-        panel.margins(0.08)
+        values.plot(share, part.column("exact"), color=color, label=f"$K = {k}$")
+        values.plot(share, part.column("algorithm_5"), "o", color=color, mfc="none")
+        errors.plot(share, part.column("largest_error_5"), "o", color=color, mfc="none")
+        errors.plot(share, np.abs(part.column("grid_error")), color=color)
+    values.plot([], [], "o", color="black", mfc="none", label="algorithm 5, mean or worst run")
+    values.plot([], [], "-", color="black", label="closed form")
+    values.set(title="weights", ylabel=r"weight of $\gamma(l)$")
+    errors.set(title="relative errors", ylabel="relative error")
+    for axes in (values, errors):
+        axes.set_xlabel("ones over voters $l / K$")
+        axes.margins(0.08)
     cases = losses.distinct("K", "m")
     for place, (k, m) in enumerate(cases):
-        shown = [max(loss, _LEAST) for loss in losses.select(K=k, m=m).column("loss")]
-        panels[2].plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")
-    panels[2].set_yscale("log")
-    panels[2].set_xlim(-0.5, len(cases) - 0.5)
-    panels[2].set_ylim(_LEAST / 8.0, 8.0 * max(1e-2, *losses.column("loss")))
-    panels[2].set_xticks(range(len(cases)), [f"{m:g}" for _, m in cases])
-    panels[2].set_xlabel("allowance $m$")
-    panels[2].set_ylabel("relative loss")
-    panels[2].set_title(r"optimum, from $10^{-12}$ up")
-    return drawing.finish(figure, panels)
+        shown = np.maximum(losses.select(K=k, m=m).column("loss"), _LEAST)
+        lost.plot([place] * len(shown), shown, "o", color=colours[k], mfc="none")
+    lost.set(
+        yscale="log",
+        xlim=(-0.5, len(cases) - 0.5),
+        ylim=(_LEAST / 8.0, 8.0 * max(1e-2, *losses.column("loss"))),
+        xlabel="allowance $m$",
+        ylabel="relative loss",
+        title=r"optimum, from $10^{-12}$ up",
+    )
+    lost.set_xticks(range(len(cases)), [f"{m:g}" for _, m in cases])
+    return drawing.finish(figure, [values, errors, lost])

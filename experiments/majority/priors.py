@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Annotated, Any
@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 import dpopt
 from dpopt import ParameterError, majority
 from experiments import drawing, style
-from experiments.majority import baselines
+from experiments.majority.baselines import baseline
 from experiments.majority.figures import draw_groups, draw_shapes, scale_errors
 from experiments.majority.voters import Config as FigureConfig
-from experiments.majority.voters import pmf_words
+from experiments.majority.voters import pmf_words, shape_rows
 from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, observed
@@ -65,54 +65,40 @@ class Config:
         return FigureConfig(**{name: getattr(self, name) for name in names})
 
     @property
-    def curves(self) -> tuple[tuple[str, str | None], ...]:
-        """Name of each noise function, and the prior for which it is optimised."""
-        found: list[tuple[str, str | None]] = [
-            (kind + pmf_words(prior), prior) for kind in (_OURS, _PAPER) for prior in self.priors
-        ]
-        found.append((WORST, None))
-        if min(target.sample for target in self.figure.targets) > 0:
-            found.append((SUBSAMPLING, None))
-        return (*found, (RESPONSE, None))
+    def curves(self) -> dict[str, str | None]:
+        """The prior for which each noise function is optimised, by its name."""
+        curves: dict[str, str | None] = {
+            kind + pmf_words(prior): prior for kind in (_OURS, _PAPER) for prior in self.priors
+        }
+        sampled = min(target.sample for target in self.figure.targets) > 0
+        others = (WORST, SUBSAMPLING, RESPONSE) if sampled else (WORST, RESPONSE)
+        return curves | dict.fromkeys(others)
 
 
 @experiment("majority-figure-9", config=Config())
 def run(config: Config) -> Outcome:
     """Design each gamma, and compute its error where the p_i really come from, in closed form."""
-    shapes: list[Mapping[str, Cell]] = []
-    errors: list[Mapping[str, Cell]] = []
+    shapes: list[dict[str, Cell]] = []
+    errors: list[dict[str, Cell]] = []
     for target in track(config.figure.targets):
-        for curve, prior in config.curves:
+        for curve, prior in config.curves.items():
             design = _design(config.figure.setting(target), target.sample, curve, prior)
-            where = {"m": target.at, "curve": curve}
-            shapes += [
-                {**where, "l": ones, "gamma": float(value)}
-                for ones, value in enumerate(design.gamma)
-            ]
+            where: dict[str, Cell] = {"m": target.at, "curve": curve}
+            shapes += shape_rows(where, design.gamma)
+            proof = design.certificate
+            verdict: dict[str, Cell] = {"verdict": "private" if design.private else "not private"}
+            verdict["exact_slack"] = float(proof.slack) if proof else None
             for actual in config.actual:
-                found = majority.expected_error(design.gamma, majority.parse_prior(actual))
-                errors.append(
-                    {
-                        **where,
-                        "actual": actual,
-                        "error": found.value,
-                        "method": found.method,
-                        "verdict": "private" if design.private else "not private",
-                        "exact_slack": float(design.certificate.slack)
-                        if design.certificate
-                        else None,
-                    }
-                )
+                error = majority.expected_error(design.gamma, majority.parse_prior(actual))
+                measured = {"actual": actual, "error": error.value, "method": error.method}
+                errors.append(where | measured | verdict)
     tables = {"errors": Table.of(errors), "shapes": Table.of(shapes)}
     return Outcome(tables, of_priors(tables["errors"]))
 
 
 def _design(setting: dpopt.Majority, sample: int, curve: str, prior: str | None) -> dpopt.Design:
-    if curve == SUBSAMPLING:
-        gamma = baselines.subsampling(setting.voters, sample)
-        return majority.assess(setting, gamma, repair=True)
-    if curve == RESPONSE:
-        return majority.assess(setting, baselines.constant(setting), repair=True)
+    if curve in (SUBSAMPLING, RESPONSE):
+        return baseline(setting, "constant" if curve == RESPONSE else curve, sample)
     if prior is None:
         return dpopt.design(replace(setting, objective="worst-case"))
     if curve.startswith(_PAPER):
@@ -139,72 +125,60 @@ def upper_half(prior: str) -> majority.Prior:
 
 def of_priors(errors: Table) -> tuple[Comparison, ...]:
     """Compare what section D.1.3 expects of a wrong and of a right prior (Figure 9)."""
-    found = []
     if not {_PAPER_U, _PAPER_P, SUBSAMPLING, RESPONSE} <= set(errors.column("curve")):
         return ()
-    allowances = errors.distinct("m")
-    slacks = errors.column("exact_slack")
+    proved = all(slack is not None and slack >= 0 for slack in errors.column("exact_slack"))
     certificate = (
         "exact integers for every gamma; errors in closed form"
-        if all(slack is not None and slack >= 0 for slack in slacks)
+        if proved
         else "errors in closed form; not every gamma is proved"
     )
-    for actual, near, far, words in (
-        ("uniform:0,0.1", _PAPER_P, _PAPER_U, "p ~ U[0, 0.1], near the prior of clear votes"),
-        ("uniform:0,1", _PAPER_U, _PAPER_P, "p ~ U[0, 1], the uniform prior"),
+    error = {(row["m"], row["actual"], row["curve"]): row["error"] for row in errors.records}
+    cases = list(product(errors.distinct("m"), errors.distinct("actual")))
+    comparisons = []
+    for actual, lower, higher, claim in (
+        (
+            "uniform:0,0.1",
+            _PAPER_P,
+            _PAPER_U,
+            "Under p ~ U[0, 0.1], near the prior of clear votes, the gamma optimised for it is "
+            "expected to have the lower error (section D.1.3).",
+        ),
+        (
+            "uniform:0,1",
+            _PAPER_U,
+            _PAPER_P,
+            "Under p ~ U[0, 1], the uniform prior, the gamma optimised for it is expected to have "
+            "the lower error (section D.1.3).",
+        ),
+        (
+            "point:0.5",
+            _PAPER_U,
+            _PAPER_P,
+            "At p_i = 0.5 the gamma optimised for clear votes is expected to have the higher error "
+            "(section D.1.3).",
+        ),
     ):
-        if actual not in errors.column("actual"):
-            continue
-        pairs = [
-            (_cell(errors, m, actual, near), _cell(errors, m, actual, far)) for m in allowances
-        ]
-        listed = ", ".join(f"{a:.2g} against {b:.2g}" for a, b in pairs)
-        found.append(
-            observed(
-                f"Under {words}, the gamma optimised for it is expected to have the lower error "
-                "(section D.1.3).",
-                f"{listed} at m = {', '.join(map(str, allowances))}.",
-                certificate,
-                alike=all(a < b for a, b in pairs),
-                rule=_EXPECTED,
-                name=f"Figure 9, {actual}",
+        pairs = [(error[m, p, lower], error[m, p, higher]) for m, p in cases if p == actual]
+        if pairs:
+            listed = ", ".join(f"{a:.2g} against {b:.2g}" for a, b in pairs)
+            alike, name = all(a < b for a, b in pairs), actual.replace("point:", "p = ")
+            comparisons.append(
+                observed(
+                    claim,
+                    f"{listed} at m = {', '.join(map(str, errors.distinct('m')))}.",
+                    certificate,
+                    alike=alike,
+                    rule=_EXPECTED,
+                    name=f"Figure 9, {name}",
+                )
             )
-        )
-    found += _at_half(errors, certificate)
-    return (*found, _below_baselines(errors, allowances, certificate))
-
-
-def _cell(errors: Table, m: float, actual: str, curve: str) -> float:
-    return float(errors.select(m=m, actual=actual, curve=curve).column("error")[0])
-
-
-def _at_half(errors: Table, certificate: str) -> list[Comparison]:
-    part = errors.select(actual="point:0.5")
-    if not part.rows:
-        return []
-    values = part.column("error")
-    clear, plain = (part.select(curve=curve).column("error") for curve in (_PAPER_P, _PAPER_U))
-    return [
-        observed(
-            "At p_i = 0.5 the gamma optimised for clear votes is expected to have the higher "
-            "error (section D.1.3).",
-            f"By symmetry all {len(values)} errors are {max(values):.1g}; a difference is sampling "
-            "noise.",
-            certificate,
-            alike=all(a > b for a, b in zip(clear, plain, strict=True)),
-            rule=_EXPECTED,
-            name="Figure 9, p = 0.5",
-        )
-    ]
-
-
-def _below_baselines(errors: Table, allowances: Sequence[float], certificate: str) -> Comparison:
-    return judged(
+    below = judged(
         "Whatever the prior, the optimised gamma has a lower error than the baselines (Figure 9).",
         [
-            {"m": m, "p": actual, "gamma": curve, "error": _cell(errors, m, actual, curve)}
-            | {"least": min(_cell(errors, m, actual, base) for base in (SUBSAMPLING, RESPONSE))}
-            for m, actual in product(allowances, errors.distinct("actual"))
+            {"m": m, "p": actual, "gamma": curve, "error": error[m, actual, curve]}
+            | {"least": min(error[m, actual, base] for base in (SUBSAMPLING, RESPONSE))}
+            for m, actual in cases
             for curve in (_PAPER_U, _PAPER_P)
         ],
         lambda row: row["error"] <= row["least"] + _TOLERANCE,
@@ -212,6 +186,7 @@ def _below_baselines(errors: Table, allowances: Sequence[float], certificate: st
         show=("m", "p", "gamma", "error", "least"),
         name="Figure 9, baselines",
     )
+    return (*comparisons, below)
 
 
 @run.figure
@@ -226,13 +201,12 @@ def plot(outcome: Outcome) -> Figure:
     for (left, right), m in zip(grid, allowances, strict=True):
         draw_shapes(left, shapes.select(m=m), looks)
         left.set(title=f"$m$ = {m}", xlabel="number of ones $l$", ylabel=r"noise $\gamma(l)$")
-        right.set_title(f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}")
-        right.set_xlabel("actual prior of the $p_i$")
-        right.set_ylabel("expected error")
+        title = f"$m$ = {m}: error{_draw_errors(right, errors.select(m=m), looks)}"
+        right.set(title=title, xlabel="actual prior of the $p_i$", ylabel="expected error")
     return drawing.finish(figure, list(grid.ravel()))
 
 
-def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+def _looks(curves: Sequence[str]) -> drawing.Looks:
     """Return label and style of each curve.
 
     The colour shows the objective: ours for the first prior, ours for another prior or the worst
@@ -241,21 +215,18 @@ def _looks(curves: Sequence[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     looks: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, first, later in ((_OURS, "optimum", "variant"), (_PAPER, "paper", "paper")):
         for place, curve in enumerate(c for c in curves if c.startswith(kind)):
-            look = style.ROLES[first if place == 0 else later].line
-            if place > 0:
+            look = drawing.line(later if place else first)
+            if place:
                 look |= {"linestyle": "--", "markerfacecolor": "white"}
                 look["marker"] = _MARKERS[place] or look["marker"]
-            looks[curve] = (f"{curve.replace(kind, kind.replace(',', ' for'))}", look)
-    looks[WORST] = (
-        "ours, least worst case",
-        style.ROLES["variant"].line | {"marker": "*", "linestyle": "-"},
-    )
-    looks[SUBSAMPLING] = (SUBSAMPLING, style.ROLES["baseline"].line)
-    looks[RESPONSE] = (RESPONSE, style.ROLES["noise"].line)
+            looks[curve] = (curve.replace(",", " for", 1), look)
+    looks[WORST] = (f"ours, {WORST}", drawing.line("variant", marker="*", linestyle="-"))
+    looks[SUBSAMPLING] = (SUBSAMPLING, drawing.line("baseline"))
+    looks[RESPONSE] = (RESPONSE, drawing.line("noise"))
     return {curve: looks[curve] for curve in curves}
 
 
-def _draw_errors(axes: Axes, errors: Table, looks: Mapping[str, tuple[str, dict[str, Any]]]) -> str:
+def _draw_errors(axes: Axes, errors: Table, looks: drawing.Looks) -> str:
     """Draw a group of points for each distribution; return what is to be said of their scale."""
     draw_groups(axes, errors, "actual", "error", looks)
     scale = scale_errors(axes, errors.column("error"), [0.0] * len(errors.rows))

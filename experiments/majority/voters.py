@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Literal
 
@@ -14,7 +14,9 @@ import dpopt
 from dpopt import ParameterError, majority
 from dpopt._types import Vector
 from dpopt.privacy import Guarantee, general_composition
+from experiments import drawing
 from experiments.parameters import Count, Seed, Several, configuration
+from experiments.registry import Cell
 
 
 def pmf_words(prior: str) -> str:
@@ -51,6 +53,11 @@ def harmonic(voters: int) -> Vector:
     return 1.0 / np.abs(2.0 * np.arange(voters + 1) - voters)
 
 
+def shape_rows(where: Mapping[str, Cell], gamma: Vector) -> list[dict[str, Cell]]:
+    """Return a row of a table for each number of ones: its gamma(l), beside what tells it apart."""
+    return [{**where, "l": ones, "gamma": float(value)} for ones, value in enumerate(gamma)]
+
+
 def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:
     """Return the right side of (4) in lemma A.1, infinite if its denominator is not above 0."""
     grown, r = float(np.exp(whole.epsilon)), setting.ratio
@@ -58,14 +65,13 @@ def printed_constant(setting: dpopt.Majority, whole: Guarantee) -> float:
     return setting.budget / loss if loss > 0.0 else float("inf")
 
 
-CURVES = {
-    "mean": ("LP, expected error", "optimum"),
-    "surrogate": ("LP, the paper's objective", "paper"),
-    "double": ("double subsampling", "baseline-2"),
-    "subsampling": ("subsampling", "baseline"),
-    "constant": ("randomised response", "noise"),
+CURVES: drawing.Looks = {
+    "mean": ("LP, expected error", drawing.line("optimum")),
+    "surrogate": ("LP, the paper's objective", drawing.line("paper")),
+    "double": ("double subsampling", drawing.line("baseline-2")),
+    "subsampling": ("subsampling", drawing.line("baseline")),
+    "constant": ("randomised response", drawing.line("noise")),
 }
-_SAMPLERS = ("double", "subsampling")
 PAPER_PRIOR = "uniform:0,1"
 
 Curve = Literal["mean", "surrogate", "double", "subsampling", "constant"]
@@ -96,11 +102,8 @@ def settings_within(
     voters: int, epsilon: float, allowances: Sequence[float], voter_delta: float
 ) -> list[dpopt.Majority]:
     """Return the settings of one K with each m up to it, delta = m Delta."""
-    shift = voter_delta
-    return [
-        dpopt.Majority(voters, epsilon, m, shift, m * shift)
-        for m in [m for m in allowances if m <= voters] or allowances
-    ]
+    within = [m for m in allowances if m <= voters] or allowances
+    return [dpopt.Majority(voters, epsilon, m, voter_delta, m * voter_delta) for m in within]
 
 
 @configuration
@@ -148,12 +151,10 @@ class Voters(ABC):
         """The curves of the figure: double subsampling is for pure differential privacy only."""
         if self.curves is not None:
             return self.curves
-        left_out = set()
-        if self.voter_delta > 0.0:
-            left_out.add("double")
-        if min(target.sample for target in self.targets) < 1:
-            left_out.update(_SAMPLERS)
-        return tuple(curve for curve in CURVES if curve not in left_out)
+        sampled = min(target.sample for target in self.targets) > 0
+        curves: dict[str, bool] = dict.fromkeys(CURVES, True)
+        curves |= {"double": sampled and self.voter_delta == 0.0, "subsampling": sampled}
+        return tuple(curve for curve, applies in curves.items() if applies)
 
     def setting(self, target: Target) -> dpopt.Majority:
         """Return the voters with one of the targets, and the distribution of the p_i."""
@@ -186,14 +187,14 @@ class Config(Voters):
     @property
     def targets(self) -> tuple[Target, ...]:
         """(m epsilon, delta) for each m."""
-        found = []
+        targets = []
         for m in self.allowance:
             least = _union(self.voter_delta, max(1.0, m))
             delta = least if self.delta is None else self.delta
             sizes = range(1, int(min(m, self.voters)) + 1)
             within = [M for M in sizes if _union(self.voter_delta, M) <= delta]
-            found.append(Target(whole(m), float(m), delta, max(within, default=0)))
-        return tuple(found)
+            targets.append(Target(whole(m), float(m), delta, max(within, default=0)))
+        return tuple(targets)
 
 
 @configuration
@@ -214,16 +215,15 @@ class Composed(Voters):
     def targets(self) -> tuple[Target, ...]:
         """Cost of the majority of M subsampled voters by general composition (D.1.1)."""
         voter = Guarantee(self.epsilon, self.voter_delta)
-        epsilon, k = self.epsilon, self.voters
-        every = general_composition(voter, k, self.slack)
-        found = []
-        for size in self.samples:
-            spent = general_composition(voter, size, self.slack)
-            # Simple composition is among the terms: no rounding may lift m or tau above it.
-            tau = min(every.epsilon / epsilon, k)
-            m = min(spent.epsilon / epsilon, size)
-            found.append(Target(size, m, spent.delta, size, tau, every.delta))
-        return tuple(found)
+        every, *spent = (
+            general_composition(voter, size, self.slack) for size in (self.voters, *self.samples)
+        )
+        # Simple composition is among the terms: no rounding may lift m or tau above it.
+        tau = min(every.epsilon / self.epsilon, self.voters)
+        return tuple(
+            Target(size, min(one.epsilon / self.epsilon, size), one.delta, size, tau, every.delta)
+            for size, one in zip(self.samples, spent, strict=True)
+        )
 
 
 def _union(voter_delta: float, count: float) -> float:

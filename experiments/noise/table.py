@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 from scipy.optimize import brentq
 
 import dpopt
@@ -108,26 +107,27 @@ def gaussian_error(sensitivity: int, epsilon: float, delta: float, power: int) -
 def plot(outcome: Outcome) -> Figure:
     """Draw the error of each noise over the least one, a panel for each sensitivity."""
     table = outcome.tables["errors"]
-    sensitivities = table.distinct("sensitivity")
-    deltas = table.distinct("delta")
-    figure, panels = drawing.panels(
-        len(sensitivities), 3, r"$\varepsilon$", "error over the least", sharex=True, sharey=True
+    figure, panels = drawing.by_panel(
+        table,
+        ["sensitivity"],
+        "$D = {sensitivity}$",
+        3,
+        r"$\varepsilon$",
+        "error over the least",
+        sharex=True,
+        sharey=True,
     )
-    curves = [(LAPLACE, delta) for delta in deltas] + [(GAUSSIAN, d) for d in deltas if d > 0]
-    looks = drawing.curves(range(len(curves)))
-    for axes, sensitivity in zip(panels, sensitivities, strict=True):
+    others = [table.select(noise=name) for name in (LAPLACE, GAUSSIAN)]
+    looks = drawing.curves(pair for part in others for pair in part.distinct("noise", "delta"))
+    for axes, rows in panels.items():
         axes.axhline(1.0, **drawing.beside("limit"))
-        for place, (name, delta) in enumerate(curves):
-            rows = table.select(sensitivity=sensitivity, noise=name, delta=delta)
+        for (name, delta), look in looks.items():
+            part = rows.select(noise=name, delta=delta)
             label = rf"{name}, $\delta = {delta:g}$"
-            axes.plot(rows.column("epsilon"), rows.column("over_best"), label=label, **looks[place])
-        axes.set(xscale="log", yscale="log")
-        for scale in (axes.xaxis, axes.yaxis):
-            scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            scale.set_major_formatter("{x:g}")
-            scale.set_minor_locator(NullLocator())
-        axes.set(ylim=(0.9, 1.2 * max(table.column("over_best"))), title=f"$D = {sensitivity}$")
-    return drawing.finish(figure, panels, "1 is the best noise on all integers")
+            axes.plot(part.column("epsilon"), part.column("over_best"), label=label, **look)
+        axes.set(xscale="log", yscale="log", ylim=(0.9, 1.2 * max(table.column("over_best"))))
+        drawing.plain_ticks(axes.xaxis, axes.yaxis)
+    return drawing.finish(figure, figure.axes, "1 is the best noise on all integers")
 
 
 NAMES = {"gaussian": "discrete Gaussian", "laplace": "discrete Laplace", "found": "found by search"}
@@ -174,13 +174,10 @@ def releases(config: SeveralConfig) -> Outcome:
 def plot_releases(outcome: Outcome) -> Figure:
     """Draw the variance of each candidate over that of the one found."""
     table = outcome.tables["variances"]
-    figure, panels = drawing.panels(1, 1, "number of counts $k$", "variance over that found")
-    (axes,) = panels
-    looks = drawing.curves(range(len(NAMES)))
-    for place, name in enumerate(NAMES.values()):
-        rows = table.select(noise=name)
-        axes.plot(rows.column("releases"), rows.column("over_found"), label=name, **looks[place])
+    figure, (axes,) = drawing.panels(1, 1, "number of counts $k$", "variance over that found")
+    looks = {name: (name, look) for name, look in drawing.curves(NAMES.values()).items()}
+    drawing.draw(axes, table, "releases", "over_found", looks, by="noise")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(bottom=0.95)
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, [axes])

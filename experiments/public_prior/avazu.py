@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from experiments import drawing, style
 from experiments.data.avazu import ATTRIBUTES, Clicks, load_clicks, subcategories
@@ -20,22 +22,17 @@ from experiments.public_prior.common import Epsilon, distances, draw_points
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import not_comparable, numbers
 
-_PRINTED = {"wins": (0.905, 3), "improvement": (0.46, 2), "loss": (0.009, 3)}
-
-_SHOWN = ("mollifier-kl", "minimax", "leximin")
-# Rows of the paper's file, at least, and its choices.
-_ROWS = 40_000_000
-_CHOICES = {
-    "groups": ATTRIBUTES,
-    "user": "device_id",
-    "prior": "average",
-    "epsilon": (8.0, 12.0, 16.0),
-    "sites": 100,
-    "minimum_clicks": 20,
-    "minimum_users": 1000,
+# What section 5.3 prints, and its decimals.
+_PRINTED = {
+    "wins": ("Algorithm 1 has the lower largest TV in this share of the cases", 0.905, 3),
+    "improvement": ("Mean improvement where it has", 0.46, 2),
+    "loss": ("Mean loss where it has not", 0.009, 3),
 }
-GENERATED = "generated data"
-_PUBLISHED = {name: printed for name, (printed, _) in _PRINTED.items()}
+_CERTIFICATE = "every user, double precision"
+_SHOWN = ("mollifier-kl", "minimax", "leximin")
+# Rows of the paper's file, at least.
+_ROWS = 40_000_000
+GENERATED, _OWN = "generated data", "own data in the format of Avazu"
 # Rows of subcategories that are named one by one; of more, the attributes are.
 _NAMED = 45
 # Inches: of a row of the picture, of what is around the rows, of the fewest and the most rows.
@@ -84,32 +81,27 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Measure the largest distance of each method in each subcategory."""
-    clicks = _clicks(config)
+    clicks, source = _clicks(config), GENERATED if config.path is None else _OWN
+    limits = {name: getattr(config, name) for name in ("sites", "minimum_clicks", "minimum_users")}
     rows: list[dict[str, Any]] = []
     for attribute in track(config.groups):
-        groups = subcategories(
-            clicks,
-            attribute,
-            sites=config.sites,
-            minimum_clicks=config.minimum_clicks,
-            minimum_users=config.minimum_users,
-        )
-        rows += [record for group in groups for record in _records(group, config)]
-    source = _source(config)
-    tables = {"summary": Table.of(_summary(config, rows))}
+        for group in subcategories(clicks, attribute, **limits):
+            if len(group.categories) > 1:
+                rows += [_record(group, config.prior, source, each) for each in config.epsilon]
+    parts = {
+        f"{each:g}": [row for row in rows if row["epsilon"] == each] for each in config.epsilon
+    }
+    summary: list[dict[str, Cell]] = [
+        {"epsilon": name} | _compared(part) for name, part in (parts | {"all": rows}).items()
+    ]
+    published = {name: printed for name, (_, printed, _) in _PRINTED.items()}
+    tables = {"summary": Table.of([*summary, {"epsilon": "published", "cases": None} | published])}
     if rows:
         tables["cases"] = Table.of(rows)
     generated = config.path is None
-    return Outcome(
-        tables,
-        of_avazu(tables["summary"], other=_other(config, clicks)),
-        data="generated data in the format of Avazu" if generated else source,
-        generated=generated,
-    )
-
-
-def _source(config: Config) -> str:
-    return GENERATED if config.path is None else "own data in the format of Avazu"
+    data = "generated data in the format of Avazu" if generated else source
+    compared = of_avazu(tables["summary"], _other(config, clicks))
+    return Outcome(tables, compared, data, generated)
 
 
 def _other(config: Config, clicks: Clicks) -> str | None:
@@ -118,7 +110,9 @@ def _other(config: Config, clicks: Clicks) -> str | None:
         return "the users are generated, in the format of Avazu"
     if clicks.rows < _ROWS:
         return f"the file has {clicks.rows:,} rows, the paper's {_ROWS:,} or more"
-    changed = [name for name, value in _CHOICES.items() if getattr(config, name) != value]
+    paper = Config()
+    names = [each.name for each in fields(Config) if each.name not in ("path", "rows", "seed")]
+    changed = [name for name in names if getattr(config, name) != getattr(paper, name)]
     return f"{', '.join(changed)}: not as in the paper" if changed else None
 
 
@@ -130,37 +124,19 @@ def _clicks(config: Config) -> Clicks:
         return load_clicks(path, config.user)
 
 
-def _records(group: UserGroup, config: Config) -> list[dict[str, Any]]:
-    if len(group.categories) < 2:
-        return []
-    prior, pmfs = group.prior(config.prior), group.pmfs
-    rows: list[dict[str, Any]] = []
-    for epsilon in config.epsilon:
-        found = {method: distances(method, prior, pmfs, epsilon) for method in _SHOWN}
-        rows.append(
-            {
-                "data": _source(config),
-                "attribute": group.attribute,
-                "value": group.value,
-                "users": group.users,
-                "categories": len(group.categories),
-                "epsilon": epsilon,
-                **{method: float(values.max()) for method, values in found.items()},
-                **{f"{method}_mean": float(values.mean()) for method, values in found.items()},
-            }
-        )
-    return rows
-
-
-def _summary(config: Config, rows: list[dict[str, Any]]) -> list[dict[str, Cell]]:
-    parts = {
-        f"{epsilon:g}": [r for r in rows if r["epsilon"] == epsilon] for epsilon in config.epsilon
+def _record(group: UserGroup, prior: str, source: str, epsilon: float) -> dict[str, Any]:
+    inputs = (group.prior(prior), group.pmfs, epsilon)
+    moved = {method: distances(method, *inputs) for method in _SHOWN}
+    return {
+        "data": source,
+        "attribute": group.attribute,
+        "value": group.value,
+        "users": group.users,
+        "categories": len(group.categories),
+        "epsilon": epsilon,
+        **{method: float(values.max()) for method, values in moved.items()},
+        **{f"{method}_mean": float(values.mean()) for method, values in moved.items()},
     }
-    return [
-        *({"epsilon": name, **_compared(part)} for name, part in parts.items()),
-        {"epsilon": "all", **_compared(rows)},
-        {"epsilon": "published", "cases": None, **_PUBLISHED},
-    ]
 
 
 def _compared(rows: list[dict[str, Any]]) -> dict[str, Cell]:
@@ -174,26 +150,19 @@ def _compared(rows: list[dict[str, Any]]) -> dict[str, Cell]:
     }
 
 
-def of_avazu(summary: Table, *, other: str | None) -> tuple[Comparison, ...]:
+def of_avazu(summary: Table, other: str | None) -> tuple[Comparison, ...]:
     """Compare the shares and means of section 5.3 on the paper's data."""
-    whole = next(row for row in summary.records if row["epsilon"] == "all")
-    words = {
-        "wins": "Algorithm 1 has the lower largest TV in this share of the cases",
-        "improvement": "Mean improvement where it has",
-        "loss": "Mean loss where it has not",
-    }
-    certificate = "every user, double precision"
+    (whole,) = summary.select(epsilon="all").records
     found = []
-    for name, (printed, digits) in _PRINTED.items():
-        if whole[name] is None:
-            continue
-        claim = f"{words[name]}: {printed} (section 5.3)."
-        ours = f"{whole[name]:.{digits}f} in {whole['cases']} cases."
-        found.append(
-            numbers(claim, ours, [(whole[name], printed)], digits, certificate)
-            if other is None
-            else not_comparable(claim, ours, certificate, why=other)
-        )
+    for name, (words, printed, digits) in _PRINTED.items():
+        if (value := whole[name]) is not None:
+            claim = f"{words}: {printed} (section 5.3)."
+            ours = f"{value:.{digits}f} in {whole['cases']} cases."
+            found.append(
+                numbers(claim, ours, [(value, printed)], digits, _CERTIFICATE)
+                if other is None
+                else not_comparable(claim, ours, _CERTIFICATE, why=other)
+            )
     return tuple(found)
 
 
@@ -206,35 +175,37 @@ def plot(outcome: Outcome) -> Figure:
         grid[0, 0].text(0.5, 0.5, "no subcategory has enough users", ha="center", va="center")
         return figure
     table = outcome.tables["cases"]
-    epsilons = table.distinct("epsilon")
-    first = table.select(epsilon=epsilons[0])
-    names = list(zip(first.column("attribute"), first.column("value"), strict=True))
+    count = len(table.distinct("epsilon"))
+    names = table.select(epsilon=table.column("epsilon")[0]).distinct("attribute", "value")
     tall = _AROUND + max(_LEAST, min(_TALLEST, _LINE * (len(names) + 1)))
-    share = tall * len(epsilons) / _PANEL
-    count, across = len(epsilons), "largest total variation"
-    figure, panels = drawing.panels(count, count, across, height=share, sharey=True, wide=True)
-    for axes, epsilon in zip(panels, epsilons, strict=True):
-        _draw(axes, table.select(epsilon=epsilon))
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    _name_rows(panels, names)
-    return drawing.finish(figure, panels)
+    figure, panels = drawing.by_panel(
+        table,
+        ["epsilon"],
+        r"$\varepsilon = {epsilon:g}$",
+        count,
+        "largest total variation",
+        height=tall * count / _PANEL,
+        sharey=True,
+        wide=True,
+    )
+    for axes, rows in panels.items():
+        _draw(axes, rows)
+    _name_rows([*panels], names)
+    return drawing.finish(figure, [*panels])
 
 
 def _draw(axes: Axes, table: Table) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    places = list(range(len(table.rows)))
-    values = [value for method in _SHOWN for value in table.column(method)]
+    values = np.array([table.column(method) for method in _SHOWN])
     # A mollifier that holds every user's distribution moves none of them: 0 has no logarithm.
-    floor = min((value for value in values if value > 0), default=1e-6) / 3
-    for method in _SHOWN:
-        shown = [max(value, floor) for value in table.column(method)]
-        draw_points(axes, method, shown, places)
-    if min(values) <= 0:
+    floor = min(values[values > 0], default=1e-6) / 3
+    for method, shown in zip(_SHOWN, np.maximum(values, floor).tolist(), strict=True):
+        draw_points(axes, method, shown, range(len(shown)))
+    least = floor
+    if values.min() <= 0:
+        least = floor / 1.6
         axes.axvline(floor, color=style.ROLES["limit"].colour, linestyle=":", linewidth=0.8)
         axes.text(floor, -0.75, " 0", va="center", fontsize="small")
-    axes.set_xscale("log")
-    axes.set_xlim(floor / 1.6 if min(values) <= 0 else floor, 3 * max(*values, floor))
+    axes.set(xscale="log", xlim=(least, 3 * max(floor, values.max())))
     axes.xaxis.set_major_locator(LogLocator(numticks=5))
     axes.xaxis.set_minor_formatter(NullFormatter())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from itertools import product
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Gt, Le
@@ -18,7 +18,7 @@ from dpopt.prob import total_variation
 from experiments import drawing, style
 from experiments.data.groups import UserGroup
 from experiments.public_prior.accuracy import mollifier_tv
-from experiments.registry import Cell, Comparison, Table
+from experiments.registry import Cell, Comparison, Table, track
 from experiments.verdicts import judged, short
 
 OUTPERFORMS = (
@@ -28,8 +28,7 @@ OUTPERFORMS = (
 """What the paper concludes from its experiments."""
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A way to release a category, in figures.
 
     Attributes:
@@ -93,44 +92,27 @@ def draw_points(
 
     A line that lies under another one is the wider, as its markers are.
     """
-    known = METHODS[method]
-    look = style.ROLES[known.role].line
-    if not joined:
-        look["linestyle"] = "none"
-    elif known.size > 5:
+    label, role, size = METHODS[method]
+    look = drawing.line(role) if joined else drawing.points(role)
+    if joined and size > 5:
         look |= {"linewidth": 2.6, "alpha": 0.6}
-    axes.plot(
-        x,
-        y,
-        **look,
-        markersize=known.size,
-        markerfacecolor="none",
-        markeredgewidth=0.8,
-        markevery=max(1, len(x) // 20) if joined else None,
-        label=known.label,
-        clip_on=False,
-    )
+    look |= {"markersize": size, "markerfacecolor": "none", "markeredgewidth": 0.8}
+    step = max(1, len(x) // 20) if joined else None
+    axes.plot(x, y, **look, markevery=step, label=label, clip_on=False)
 
 
-def draw_bars(axes: Axes, names: Sequence[str], heights: Mapping[str, Sequence[float]]) -> None:
-    """Draw the bars of some methods side by side, a group for each name."""
-    width = 0.84 / len(heights)
-    for place, (method, values) in enumerate(heights.items()):
-        known = METHODS[method]
-        at = [k + width * (place - (len(heights) - 1) / 2) for k in range(len(names))]
-        look = style.ROLES[known.role].bar
-        axes.bar(at, values, width=0.92 * width, label=known.label, **look)
+def draw_bars(axes: Axes, names: Sequence[str], table: Table, column: str) -> None:
+    """Draw a column of a table as bars, a group for each name, in it a bar for each method."""
+    methods = [method for method in METHODS if method in table.column("method")]
+    width = 0.84 / len(methods)
+    for place, method in enumerate(methods):
+        label, role, _ = METHODS[method]
+        at = np.arange(len(names)) + width * (place - (len(methods) - 1) / 2)
+        heights = table.select(method=method).column(column)
+        axes.bar(at, heights, width=0.92 * width, label=label, **style.ROLES[role].bar)
     axes.set_xticks(range(len(names)), names)
-    axes.set_xlim(-0.5, max(1, len(names)) - 0.5)
+    axes.set_xlim(-0.5, len(names) - 0.5)
     axes.grid(visible=False, axis="x")
-
-
-def draw_levels(axes: Axes, levels: Sequence[float]) -> None:
-    """Draw the least worst case over each group of bars."""
-    look = style.ROLES["limit"].line | {"linestyle": "-", "marker": "none", "linewidth": 1.2}
-    for place, level in enumerate(levels):
-        ends = [place - 0.44, place + 0.44]
-        axes.plot(ends, [level, level], **look, label=LEAST if place == 0 else "_other")
 
 
 SHOWN = ("uniform", "mollifier-tv", "mollifier-kl", "minimax", "leximin")
@@ -141,29 +123,28 @@ _ABOVE = 2.5
 
 def measured(
     groups: Sequence[UserGroup], prior: str, epsilons: Sequence[float], source: str, column: str
-) -> list[dict[str, Cell]]:
+) -> Table:
     """Measure every method on the users of every group, at every epsilon."""
     rows: list[dict[str, Cell]] = []
-    for epsilon in epsilons:
-        for group in groups:
-            public, pmfs = group.prior(prior), group.pmfs
-            worst = public_prior.minimax_utility(public, epsilon)
-            for method in SHOWN:
-                found = distances(method, public, pmfs, epsilon)
-                rows.append(
-                    {
-                        "data": source,
-                        "epsilon": epsilon,
-                        column: group.value,
-                        "method": method,
-                        "users": group.users,
-                        "categories": len(group.categories),
-                        "largest": float(found.max()),
-                        "mean": float(found.mean()),
-                        "worst_case": worst,
-                    }
-                )
-    return rows
+    for epsilon, group in track(list(product(epsilons, groups))):
+        public, pmfs = group.prior(prior), group.pmfs
+        worst = public_prior.minimax_utility(public, epsilon)
+        for method in SHOWN:
+            moved = distances(method, public, pmfs, epsilon)
+            rows.append(
+                {
+                    "data": source,
+                    "epsilon": epsilon,
+                    column: group.value,
+                    "method": method,
+                    "users": group.users,
+                    "categories": len(group.categories),
+                    "largest": float(moved.max()),
+                    "mean": float(moved.mean()),
+                    "worst_case": worst,
+                }
+            )
+    return Table.of(rows)
 
 
 def of_bound(table: Table, column: str) -> Comparison:
@@ -182,21 +163,20 @@ def of_bound(table: Table, column: str) -> Comparison:
 
 def drawn(table: Table, column: str, label: str) -> Figure:
     """Draw the largest distance of each method in each group as bars, a panel for each epsilon."""
-    epsilons = table.distinct("epsilon")
-    figure, panels = drawing.panels(
-        len(epsilons), 1, across=label, height=0.42, wide=True, sharex=True
+    title = r"$\varepsilon = {epsilon:g}$"
+    figure, panels = drawing.by_panel(
+        table, ["epsilon"], title, 1, label, height=0.42, wide=True, sharex=True
     )
-    for axes, epsilon in zip(panels, epsilons, strict=True):
-        part = table.select(epsilon=epsilon)
-        names = [str(name) for name in part.distinct(column)]
-        heights = {m: part.select(method=m).column("largest") for m in METHODS if m in SHOWN}
-        draw_bars(axes, names, heights)
-        levels = part.select(method="minimax").column("worst_case")
-        title = rf"$\varepsilon = {epsilon:g}$"
-        if max(levels) <= _ABOVE * max(map(max, heights.values())):
-            draw_levels(axes, levels)
+    for axes, rows in panels.items():
+        draw_bars(axes, rows.distinct(column), rows, "largest")
+        axes.set_ylabel("largest total variation\nover users")
+        levels = rows.select(method="minimax").column("worst_case")
+        if max(levels) <= _ABOVE * max(rows.column("largest")):
+            at, look = np.arange(len(levels)), drawing.beside("limit", linestyle="-", linewidth=1.2)
+            ends = np.column_stack([at - 0.44, at + 0.44, np.full(len(levels), np.nan)]).ravel()
+            axes.plot(ends, np.repeat(levels, 3), label=LEAST, **look)
         else:
-            title += f"; {LEAST}: {short(min(levels))} to {short(max(levels))}"
-        axes.set(title=title, ylabel="largest total variation\nover users")
+            between = f"{LEAST}: {short(min(levels))} to {short(max(levels))}"
+            axes.set_title(f"{axes.get_title()}; {between}")
         axes.set_ylim(bottom=0.0)
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, [*panels])

@@ -36,8 +36,7 @@ class Config:
 def run(config: Config) -> Outcome:
     """Measure every method on the images of every digit."""
     groups = load_ink(_SIDE, config.digits)
-    rows = measured(groups, config.prior, config.epsilon, NAME, "digit")
-    table = Table.of(rows)
+    table = measured(groups, config.prior, config.epsilon, NAME, "digit")
     compared = (of_bound(table, "digit"), of_sampler(table))
     return Outcome({"distances": table}, compared, data=NAME)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
 from matplotlib.figure import Figure
 
 from dpopt import public_prior
-from experiments import drawing, style
+from experiments import drawing
 from experiments.parameters import Probability, configuration
 from experiments.public_prior.common import Epsilon, distances
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
@@ -38,25 +38,17 @@ class Config:
     epsilon: Epsilon = 2.0
     points: Annotated[int, Ge(2)] = 101
 
-    @property
-    def printed(self) -> bool:
-        """Whether the numbers are those of the paper."""
-        return (self.public, self.user, self.epsilon) == (0.01, 0.05, 2.0)
-
-    @property
-    def priors(self) -> dict[str, np.ndarray]:
-        """The prior with public data, and the one without."""
-        return {"public": np.array([self.public, 1 - self.public]), "uniform": np.full(2, 0.5)}
-
 
 @experiment("prior-example-1", config=Config(), effort=("points",))
 def run(config: Config) -> Outcome:
     """Compute the realised distance and the worst case under both priors."""
-    rates = np.linspace(0.0, 1.0, config.points)
+    priors = {"public": np.array([config.public, 1 - config.public]), "uniform": np.full(2, 0.5)}
+    rates = np.append(config.user, np.linspace(0.0, 1.0, config.points))
+    pmfs = np.column_stack([rates, 1 - rates])
     numbers: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
-    for name, prior in track(config.priors.items()):
-        (realised,) = _realised(prior, np.array([config.user]), config.epsilon)
+    for name, prior in track(priors.items()):
+        realised, *values = distances("minimax", prior, pmfs, config.epsilon).tolist()
         numbers.append(
             {
                 "prior": name,
@@ -66,19 +58,13 @@ def run(config: Config) -> Outcome:
                 "worst_case": public_prior.minimax_utility(prior, config.epsilon),
             }
         )
-        values = _realised(prior, rates, config.epsilon)
         curves += [
-            {"prior": name, "rate": float(rate), "tv": value}
-            for rate, value in zip(rates, values, strict=True)
+            {"prior": name, "rate": rate, "tv": value}
+            for rate, value in zip(rates[1:].tolist(), values, strict=True)
         ]
     tables = {"numbers": Table.of(numbers), "curves": Table.of(curves)}
-    compared = of_example(tables["numbers"], own=config.printed)
-    return Outcome(tables, compared)
-
-
-def _realised(prior: np.ndarray, rates: np.ndarray, epsilon: float) -> list[float]:
-    pmfs = np.column_stack([rates, 1 - rates])
-    return distances("minimax", prior, pmfs, epsilon).tolist()
+    of_paper = (config.public, config.user, config.epsilon) == (0.01, 0.05, 2.0)
+    return Outcome(tables, of_example(tables["numbers"], own=of_paper))
 
 
 def of_example(table: Table, *, own: bool) -> tuple[Comparison, ...]:
@@ -114,19 +100,15 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the distance against the user's click rate, with the worst case and the user."""
     across, up = "user's click rate on site A", r"total variation, $\mathrm{TV}(p, pK)$"
     figure, (axes,) = drawing.panels(1, 1, across, up, height=0.5)
-    for name, (label, kind, _) in _PRIORS.items():
-        look = style.ROLES[kind].line
-        curve = outcome.tables["curves"].select(prior=name)
-        shown: dict[str, Any] = {**look, "marker": "none"}
-        axes.plot(curve.column("rate"), curve.column("tv"), **shown, label=label)
-        part = outcome.tables["numbers"].select(prior=name)
-        user: dict[str, Any] = {**look, "linestyle": "none"}
-        what = f"the user, {label}"
-        axes.plot(part.column("rate"), part.column("realised"), **user, clip_on=False, label=what)
-    for place, worst in enumerate(outcome.tables["numbers"].column("worst_case")):
-        bound = style.ROLES["limit"].line | {"marker": "none", "linewidth": 0.8}
-        axes.axhline(worst, **bound, label=r"$\Gamma_{\mathrm{TV}}$" if not place else "_other")
-    top = max(outcome.tables["numbers"].column("worst_case"))
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.03 * top, 1.06 * top)
+    curves, numbers = outcome.tables["curves"], outcome.tables["numbers"]
+    for name, (label, role, _) in _PRIORS.items():
+        line = {"tv": (label, drawing.beside(role))}
+        user = {"realised": (f"the user, {label}", drawing.points(role, clip_on=False))}
+        drawing.draw_columns(axes, curves.select(prior=name), "rate", line)
+        drawing.draw_columns(axes, numbers.select(prior=name), "rate", user)
+    worst = numbers.column("worst_case")
+    for place, level in enumerate(worst):
+        bound = drawing.beside("limit", linewidth=0.8)
+        axes.axhline(level, **bound, label="_other" if place else r"$\Gamma_{\mathrm{TV}}$")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.03 * max(worst), 1.06 * max(worst)))
     return drawing.finish(figure, [axes])

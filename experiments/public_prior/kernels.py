@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
@@ -15,7 +15,7 @@ from dpopt import public_prior
 from dpopt.prob import total_variation
 from experiments import drawing
 from experiments.parameters import Count, Seed, Several, configuration
-from experiments.public_prior.common import METHODS, OUTPERFORMS, distances, draw_bars
+from experiments.public_prior.common import OUTPERFORMS, distances, draw_bars
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.verdicts import judged, not_comparable
 
@@ -54,11 +54,6 @@ class Config:
     sizes: Several[Annotated[int, Ge(2)]] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
     seed: Seed = 6
 
-    @property
-    def settings(self) -> list[tuple[int, float]]:
-        """Categories and epsilon of each setting."""
-        return list(product(self.categories, self.epsilon))
-
 
 @experiment(
     "prior-kernels",
@@ -70,7 +65,7 @@ def run(config: Config) -> Outcome:
     """Measure the distances in every setting, then the kernels' exactness at every size."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for categories, epsilon in track(config.settings):
+    for categories, epsilon in track(list(product(config.categories, config.epsilon))):
         prior = rng.dirichlet(np.full(categories, 2.0))
         users = rng.dirichlet(_CONCENTRATION * prior, config.training + config.held_out)
         rows += _records(prior, epsilon, users[: config.training], users[config.training :])
@@ -79,12 +74,8 @@ def run(config: Config) -> Outcome:
         prior = rng.random(size) + 1e-3
         sizes += _size_records(prior / prior.sum(), _SIZE_EPSILON)
     tables = {"distances": Table.of(rows), "sizes": Table.of(sizes)}
-    return Outcome(
-        tables,
-        of_kernels(tables),
-        data="priors and users drawn from Dirichlet distributions",
-        generated=True,
-    )
+    data = "priors and users drawn from Dirichlet distributions"
+    return Outcome(tables, of_kernels(tables), data, generated=True)
 
 
 def _records(
@@ -136,10 +127,7 @@ def _size_records(prior: np.ndarray, epsilon: float) -> list[dict[str, Cell]]:
 
 def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
     """Compare theorem 2 with every kernel of the run, and its conclusion with drawn users."""
-    by: dict[tuple[int, float], dict[str, dict[str, Any]]] = {}
-    for row in tables["distances"].records:
-        by.setdefault((row["categories"], row["epsilon"]), {})[row["method"]] = row
-    settings = list(by.values())
+    settings = [*tables["distances"].grouped("method", "categories", "epsilon").values()]
     mean, worst = (
         sum(at["minimax"][column] < at["mollifier-kl"][column] for at in settings)
         for column in ("mean", "worst_case")
@@ -171,22 +159,13 @@ def of_kernels(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw mean, largest and worst-case distance for each setting, a panel for each."""
     table = outcome.tables["distances"]
-    part = table.select(method=_SHOWN[0])
     names = [
         f"$n = {n}$\n$\\varepsilon = {epsilon:g}$"
-        for n, epsilon in zip(part.column("categories"), part.column("epsilon"), strict=True)
+        for n, epsilon in table.distinct("categories", "epsilon")
     ]
-    figure, panels = drawing.panels(
-        len(_COLUMNS),
-        1,
-        across="categories and privacy (nats)",
-        height=0.25,
-        wide=True,
-        sharex=True,
-    )
+    across = "categories and privacy (nats)"
+    figure, panels = drawing.panels(len(_COLUMNS), 1, across, height=0.25, wide=True, sharex=True)
     for axes, (column, title) in zip(panels, _COLUMNS.items(), strict=True):
-        heights = {m: table.select(method=m).column(column) for m in METHODS if m in _SHOWN}
-        draw_bars(axes, names, heights)
-        axes.set(title=title, ylabel="total variation")
-        axes.set_ylim(bottom=0.0)
+        draw_bars(axes, names, table, column)
+        axes.set(title=title, ylabel="total variation", ylim=(0.0, None))
     return drawing.finish(figure, panels)

@@ -71,41 +71,27 @@ def run(config: Config) -> Outcome:
         raise ParameterError(
             f"groups is {config.groups!r}; it must hold an age group that has users."
         )
-    users = sum(group.users for group in every)
-    source = _source(config, users)
-    rows = measured(groups, config.prior, config.epsilon, source, "age")
-    table = Table.of(rows)
+    source, other = _source(config, sum(group.users for group in every))
+    table = measured(groups, config.prior, config.epsilon, source, "age")
     generated = config.path is None
-    return Outcome(
-        {"distances": table},
-        of_movielens(table, other=_other(config, users)),
-        data="generated data in the format of MovieLens 1M" if generated else source,
-        generated=generated,
-    )
+    data = "generated data in the format of MovieLens 1M" if generated else source
+    return Outcome({"distances": table}, of_movielens(table, other), data, generated)
 
 
-def _source(config: Config, users: int) -> str:
+def _source(config: Config, users: int) -> tuple[str, str | None]:
+    """Return whose data they are, and what is not as in the paper, or None."""
     if config.path is None:
-        return GENERATED
+        return GENERATED, "the users are generated, in the format of MovieLens 1M"
     release = release_of(config.path)
-    if users == USERS[release]:
-        return NAMES[release]
-    return f"own data in the format of {NAMES[release]}"
-
-
-def _other(config: Config, users: int) -> str | None:
-    """Return what is not as in the paper; None if nothing is."""
-    if config.path is None:
-        return "the users are generated, in the format of MovieLens 1M"
-    if release_of(config.path) != _RELEASE:
-        return "the data are MovieLens 100k, the paper's are MovieLens 1M"
-    if users != USERS[_RELEASE]:
-        return f"the folder has {users:,} users, MovieLens 1M has {USERS[_RELEASE]:,}"
-    if config.prior != _PRIOR:
-        return f"the prior is the {config.prior}, the paper's is the {_PRIOR}"
-    if _EPSILON not in config.epsilon:
-        return f"no epsilon is {_EPSILON:g}, as the paper's is"
-    return None
+    whole = users == USERS[release]
+    name = NAMES[release] if whole else f"own data in the format of {NAMES[release]}"
+    differences = {
+        "the data are MovieLens 100k, the paper's are MovieLens 1M": release != _RELEASE,
+        f"the folder has {users:,} users, MovieLens 1M has {USERS[_RELEASE]:,}": not whole,
+        f"the prior is the {config.prior}, the paper's is the {_PRIOR}": config.prior != _PRIOR,
+        f"no epsilon is {_EPSILON:g}, as the paper's is": _EPSILON not in config.epsilon,
+    }
+    return name, next((said for said, differs in differences.items() if differs), None)
 
 
 def _every_group(config: Config) -> tuple[UserGroup, ...]:
@@ -116,29 +102,21 @@ def _every_group(config: Config) -> tuple[UserGroup, ...]:
         return load_movielens(folder)
 
 
-def of_movielens(table: Table, *, other: str | None) -> tuple[Comparison, ...]:
+def of_movielens(table: Table, other: str | None) -> tuple[Comparison, ...]:
     """Compare the worst case with theorem 1, and on the paper's data with Figure 4."""
-    found = of_bound(table, "age")
+    bound = of_bound(table, "age")
     epsilons = table.column("epsilon")
     shown = _EPSILON if _EPSILON in epsilons else epsilons[0]
-    young = {row["method"]: row for row in table.select(age=_YOUNG, epsilon=shown).records}
-    if not young:
-        return (found,)
+    young = table.grouped("method", "age", "epsilon").get((_YOUNG, shown))
+    if young is None:
+        return (bound,)
     mollifier, minimax = (young[name]["largest"] for name in ("mollifier-kl", "minimax"))
-    values, certificate = f"{mollifier:.3f} and {minimax:.3f}.", "every user, double precision"
+    said = (_FIGURE_4, f"{mollifier:.3f} and {minimax:.3f}.", "every user, double precision")
     if other is not None:
-        return (found, not_comparable(_FIGURE_4, values, certificate, why=other))
-    return (
-        found,
-        observed(
-            _FIGURE_4,
-            values,
-            certificate,
-            alike=rounds_to(mollifier, 0.62, 2) and minimax < 0.3,
-            rule="agrees if 0.62 is right within half a unit of its last digit and the other is "
-            "below 0.3",
-        ),
-    )
+        return (bound, not_comparable(*said, why=other))
+    alike = rounds_to(mollifier, 0.62, 2) and minimax < 0.3
+    rule = "agrees if 0.62 is right within half a unit of its last digit and the other is below 0.3"
+    return (bound, observed(*said, alike=alike, rule=rule))
 
 
 @run.figure

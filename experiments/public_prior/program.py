@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import dpopt
@@ -67,11 +66,6 @@ class Config:
     points: Annotated[int, Ge(2)] = 41
     seed: Seed = 5
 
-    @property
-    def settings(self) -> list[tuple[int, str, float]]:
-        """Categories, prior and epsilon of each setting."""
-        return list(product(self.categories, self.priors, self.epsilon))
-
 
 def prior_of(kind: str, categories: int, rng: np.random.Generator) -> np.ndarray:
     """Return a prior in ascending order, as Algorithm 1 takes it, shape (categories,)."""
@@ -103,65 +97,61 @@ def run(config: Config) -> Outcome:
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
     curves: list[dict[str, Cell]] = []
+    ends = min(config.epsilon) / 2, max(config.epsilon) * 1.1
     for categories in track(config.categories):
         for kind in config.priors:
             prior = prior_of(kind, categories, rng)
             pmfs = rng.dirichlet(np.full(categories, 0.5), config.pmfs)
             rows += [_record(config, kind, prior, epsilon, pmfs) for epsilon in config.epsilon]
             if categories == max(config.categories):
-                curves += _curve(config, kind, prior)
+                curves += [
+                    {"categories": categories, "prior": kind, "epsilon": epsilon}
+                    | {"gamma": public_prior.minimax_utility(prior, epsilon)}
+                    for epsilon in np.linspace(*ends, config.points).tolist()
+                ]
     tables = {"settings": Table.of(rows), "curves": Table.of(curves)}
     return Outcome(tables, of_program(tables["settings"]))
-
-
-def _curve(config: Config, kind: str, prior: np.ndarray) -> list[dict[str, Cell]]:
-    ends = min(config.epsilon) / 2, max(config.epsilon) * 1.1
-    return [
-        {
-            "categories": prior.size,
-            "prior": kind,
-            "epsilon": float(epsilon),
-            "gamma": public_prior.minimax_utility(prior, float(epsilon)),
-        }
-        for epsilon in np.linspace(*ends, config.points)
-    ]
 
 
 def _record(
     config: Config, kind: str, prior: np.ndarray, epsilon: float, pmfs: np.ndarray
 ) -> dict[str, Cell]:
     setting = PublicPrior(prior, epsilon)
-    ours = dpopt.design(setting)
-    solved = dpopt.design(setting, backend=config.backend)
-    found: Any = solved.solution
-    gamma = public_prior.minimax_utility(prior, epsilon)
+    ours, solved = dpopt.design(setting), dpopt.design(setting, backend=config.backend)
+    solution: Any = solved.solution
     kernel, other = ours.kernel, solved.kernel
-    few = prior.size <= config.second_categories
-    second = (
-        dpopt.design(setting, backend=config.second).solution if few and config.second else None
-    )
+    second: Any = None
+    if config.second and prior.size <= config.second_categories:
+        second = dpopt.design(setting, backend=config.second).solution
+    over = np.diag(other) - public_prior.diagonal_bounds(prior, epsilon)
+    n, e, a = prior.size, math.exp(epsilon), float(prior[0])
+    response = (1 + (e - 1) * np.eye(n)) / (e + n - 1)
+    binary = np.array([[e * a, 1 - a], [a, (e - 1) * a + 1 - a]]) / (e * a + 1 - a)
+
+    def apart(closed: np.ndarray) -> float:
+        """Return the largest difference of the two kernels from a closed form."""
+        return float(max(np.abs(each - closed).max() for each in (kernel, other)))
+
     record: dict[str, Cell] = {
-        "categories": prior.size,
+        "categories": n,
         "prior": kind,
         "epsilon": epsilon,
-        "least_mass": float(prior[0]),
-        "gamma": gamma,
-        "optimum": found.objective,
-        "bound": found.bound,
+        "least_mass": a,
+        "gamma": public_prior.minimax_utility(prior, epsilon),
+        "optimum": solution.objective,
+        "bound": solution.bound,
         "second": None if second is None else second.objective,
         "kernels_apart": float(np.abs(kernel - other).max()),
-        "over_lemma_3": float(
-            (np.diag(other) - public_prior.diagonal_bounds(prior, epsilon)).max()
-        ),
-        "rows": found.rows_used,
-        "residual": found.residual,
+        "over_lemma_3": float(over.max()),
+        "rows": solution.rows_used,
+        "residual": solution.residual,
         "slack": float(cast(Certificate, ours.certificate).slack),
         "drift": ours.drift,
+        **_divergences(kernel, prior, epsilon, pmfs),
+        "response_apart": apart(response) if kind == "uniform" else None,
+        "binary_apart": apart(binary) if n == 2 else None,
     }
-    record |= _divergences(kernel, prior, epsilon, pmfs)
-    record["response_apart"] = _from_response(kernel, other, epsilon) if kind == "uniform" else None
-    record["binary_apart"] = _from_binary(kernel, other, prior, epsilon)
-    exact = prior.size <= _MOST_EXACT
+    exact = n <= _MOST_EXACT
     ratio = exp_lower(epsilon)
     return record | (_in_fractions(prior, ratio) if exact else dict.fromkeys(_EXACT))
 
@@ -171,12 +161,11 @@ def _divergences(
 ) -> dict[str, Cell]:
     """Return by how much Gamma_f is exceeded or missed, relative to it, for three divergences."""
     points, least = np.eye(prior.size), least_divergences(prior, epsilon)
-    measured = {"tv": total_variation, "kl": kl_divergence, "chi-square": _chi_square}
+    measures = {"tv": total_variation, "kl": kl_divergence, "chi-square": _chi_square}
     missed, over = 0.0, 0.0
-    for name, divergence in measured.items():
-        gamma = least[name]
+    for name, divergence in measures.items():
         worst = float(np.max(divergence(points, points @ kernel)))
-        missed = max(missed, abs(worst / gamma - 1))
+        missed = max(missed, abs(worst / least[name] - 1))
         over = max(over, float(np.max(divergence(pmfs, pmfs @ kernel))) / worst - 1)
     twice = 2 * total_variation(pmfs, np.broadcast_to(prior, pmfs.shape))
     beyond = total_variation(pmfs, pmfs @ kernel) - twice
@@ -185,24 +174,6 @@ def _divergences(
 
 def _chi_square(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return ((p - q) ** 2 / q).sum(axis=1)
-
-
-def _from_response(kernel: np.ndarray, other: np.ndarray, epsilon: float) -> float:
-    """Return the largest difference of the two kernels from randomised response."""
-    n, e = kernel.shape[0], math.exp(epsilon)
-    response = (1 + (e - 1) * np.eye(n)) / (e + n - 1)
-    return float(max(np.abs(kernel - response).max(), np.abs(other - response).max()))
-
-
-def _from_binary(
-    kernel: np.ndarray, other: np.ndarray, prior: np.ndarray, epsilon: float
-) -> float | None:
-    """Return the largest difference of the two kernels from proposition 1, for two categories."""
-    if prior.size != 2:
-        return None
-    a, e = float(prior[0]), math.exp(epsilon)
-    binary = np.array([[e * a, 1 - a], [a, (e - 1) * a + 1 - a]]) / (e * a + 1 - a)
-    return float(max(np.abs(kernel - binary).max(), np.abs(other - binary).max()))
 
 
 _EXACT = ("sums_exact", "prior_exact", "private_exact", "ascending_exact", "least_exact")
@@ -310,11 +281,11 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
     found = []
     for name, (claim, number, certificate) in _STATEMENTS.items():
         rows = [row | {"off": number(row)} for row in table.records]
-        part = [row for row in rows if row["off"] is not None]
-        if part:
+        rows = [row for row in rows if row["off"] is not None]
+        if rows:
             made = judged(
                 f"{claim} ({name}).",
-                part,
+                rows,
                 lambda row: row["off"] <= _TOLERANCE,
                 certificate,
                 show=("categories", "prior", "epsilon", "off"),
@@ -322,24 +293,24 @@ def of_program(table: Table) -> tuple[Comparison, ...]:
                 name=name,
             )
             found.append(made)
-    return (*found, *_of_appendix(table.records))
+    uniform = [row for row in table.records if row["response_apart"] is not None]
+    return (*found, *map(_of_appendix, uniform[:1]))
 
 
-def _of_appendix(rows: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+def _of_appendix(row: Mapping[str, Any]) -> Comparison:
     """Compare the equation of appendix A.7, at a uniform prior."""
-    for row in [row for row in rows if row["response_apart"] is not None][:1]:
-        n, e = row["categories"], math.exp(row["epsilon"])
-        m = 1 - 1 / (e + n - 1)
-        yield observed(
-            "m = 1 - 1 / (e^epsilon + n - 1) = (e^epsilon + n - 2) / (e^epsilon + n - 2) "
-            "(appendix A.7).",
-            f"m = (e^epsilon + n - 2) / (e^epsilon + n - 1), {short(m)} at n = {n}, epsilon = "
-            f"{row['epsilon']:g}; the printed fraction is 1. The proof needs the former.",
-            "arithmetic",
-            alike=abs(m - 1) <= _TOLERANCE,
-            rule="agrees if both sides of the second equation are the same number",
-            name="appendix A.7",
-        )
+    n, epsilon = row["categories"], row["epsilon"]
+    m = 1 - 1 / (math.exp(epsilon) + n - 1)
+    return observed(
+        "m = 1 - 1 / (e^epsilon + n - 1) = (e^epsilon + n - 2) / (e^epsilon + n - 2) "
+        "(appendix A.7).",
+        f"m = (e^epsilon + n - 2) / (e^epsilon + n - 1), {short(m)} at n = {n}, epsilon = "
+        f"{epsilon:g}; the printed fraction is 1. The proof needs the former.",
+        "arithmetic",
+        alike=abs(m - 1) <= _TOLERANCE,
+        rule="agrees if both sides of the second equation are the same number",
+        name="appendix A.7",
+    )
 
 
 @run.figure
@@ -347,50 +318,36 @@ def plot(outcome: Outcome) -> Figure:
     """Draw the values on the curves, their differences, and those of the kernels."""
     table, curves = outcome.tables["settings"], outcome.tables["curves"]
     figure, (left, middle, right) = drawing.panels(3, 3, height=1.25)
-    priors = table.distinct("prior")
-    looks = dict(zip(priors, zip(style.series(len(priors)), _MARKERS, strict=False), strict=True))
-    most = max(table.column("categories"))
-    for kind, (colour, marker) in looks.items():
+    priors, most = table.distinct("prior"), max(table.column("categories"))
+    sizes = sorted(table.distinct("categories"))
+    for place, (kind, colour) in enumerate(zip(priors, style.series(len(priors)), strict=True)):
         curve = curves.select(prior=kind)
         left.plot(curve.column("epsilon"), curve.column("gamma"), color=colour, linewidth=0.9)
+        look = {"color": colour, "marker": _MARKERS[place], "linestyle": "none"}
+        look |= {"markerfacecolor": "none"}
         part = table.select(prior=kind, categories=most)
-        at = {"color": colour, "marker": marker, "linestyle": "none", "markerfacecolor": "none"}
-        left.plot(part.column("epsilon"), part.column("optimum"), **at, label=_NAMES[kind])
-    _draw_apart(middle, table, looks, lambda row: abs(row["optimum"] - row["gamma"]))
-    _draw_apart(right, table, looks, lambda row: row["kernels_apart"])
-    left.set_ylim(-0.04, 1.04)
-    left.set_title(f"$n = {most}$; lines: corollary 1")
-    left.set_xlabel(r"$\varepsilon$ (nats)")
-    left.set_ylabel(r"optimum, $\Gamma_{\mathrm{TV}}$")
-    middle.set_title("optimum and corollary 1")
-    right.set_title("kernel and Algorithm 1")
-    middle.set_ylabel("difference")
-    right.set_ylabel("largest difference")
-    for axes in (middle, right):
-        axes.set_xlabel("categories, $n$")
-    return drawing.finish(figure, [left, middle, right])
-
-
-def _draw_apart(axes: Axes, table: Table, looks: Any, measure: Any) -> None:  # noqa: ANN401
-    """Draw a difference against n, side by side for each prior; what is 0 at the floor."""
-    sizes = sorted(set(table.column("categories")))
-    for place, (kind, (colour, marker)) in enumerate(looks.items()):
+        drawing.draw_columns(left, part, "epsilon", {"optimum": (_NAMES[kind], look)})
+        # Side by side for each prior; what is 0 at the floor.
         rows = table.select(prior=kind).records
-        shift = 0.18 * (place - (len(looks) - 1) / 2)
-        axes.plot(
-            [sizes.index(row["categories"]) + shift for row in rows],
-            [max(_FLOOR, measure(row)) for row in rows],
-            color=colour,
-            marker=marker,
-            linestyle="none",
-            markerfacecolor="none",
-        )
-    limit = {"color": style.ROLES["limit"].colour, "linestyle": ":", "linewidth": 0.8}
-    axes.axhline(_TOLERANCE, **limit, label="tolerance")
-    axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
-    axes.set(yscale="log", xlim=(-0.5, len(sizes) - 0.5))
-    ticks = [10.0**power for power in (-13, -9, -5, -1)]
-    names = [f"$10^{{{round(math.log10(tick))}}}$" for tick in ticks]
-    axes.set_yticks([_FLOOR, *ticks], ["0", *names])
-    axes.set_yticks([], minor=True)
-    axes.set_ylim(_FLOOR / 10, 50.0)
+        shift = 0.18 * (place - (len(priors) - 1) / 2)
+        at = [sizes.index(row["categories"]) + shift for row in rows]
+        middle.plot(at, [max(_FLOOR, abs(row["optimum"] - row["gamma"])) for row in rows], **look)
+        right.plot(at, [max(_FLOOR, row["kernels_apart"]) for row in rows], **look)
+    left.set(
+        ylim=(-0.04, 1.04),
+        title=f"$n = {most}$; lines: corollary 1",
+        xlabel=r"$\varepsilon$ (nats)",
+        ylabel=r"optimum, $\Gamma_{\mathrm{TV}}$",
+    )
+    middle.set(title="optimum and corollary 1", ylabel="difference")
+    right.set(title="kernel and Algorithm 1", ylabel="largest difference")
+    powers = (-13, -9, -5, -1)
+    for axes in (middle, right):
+        axes.axhline(_TOLERANCE, label="tolerance", **drawing.beside("limit", linewidth=0.8))
+        axes.set(xlabel="categories, $n$", yscale="log", xlim=(-0.5, len(sizes) - 0.5))
+        axes.set_xticks(range(len(sizes)), [str(n) for n in sizes])
+        ticks = [_FLOOR, *(10.0**power for power in powers)]
+        axes.set_yticks(ticks, ["0", *(f"$10^{{{power}}}$" for power in powers)])
+        axes.set_yticks([], minor=True)
+        axes.set_ylim(_FLOOR / 10, 50.0)
+    return drawing.finish(figure, [left, middle, right])

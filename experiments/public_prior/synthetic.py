@@ -8,7 +8,6 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import dpopt
@@ -27,9 +26,6 @@ from experiments.registry import Cell, Comparison, Outcome, Table, experiment, t
 from experiments.verdicts import observed, short
 
 _ERRORS = 3
-# Of the programs of the TV mollifier.
-_TOLERANCE = 1e-7
-
 _SHOWN = ("minimax", "leximin", "mollifier-kl", "mollifier-tv")
 
 
@@ -52,38 +48,26 @@ class Config:
     seed: Seed = 2
 
     @property
-    def first(self) -> np.ndarray:
-        """The values of p_1."""
-        return np.linspace(1 / self.categories, 1.0, self.points)
-
-    @property
     def pmfs(self) -> np.ndarray:
         """P for each p_1, the other categories equal, shape (points, categories)."""
-        first = self.first[:, None]
-        rest = np.broadcast_to(
-            (1 - first) / (self.categories - 1), (self.points, self.categories - 1)
-        )
-        return np.hstack([first, rest])
-
-    @property
-    def drawn(self) -> np.ndarray:
-        """The priors, shape (runs, categories)."""
-        rng = np.random.default_rng(self.seed)
-        weights = rng.random((self.runs, self.categories))
-        return weights / weights.sum(axis=1, keepdims=True)
+        first = np.linspace(1 / self.categories, 1.0, self.points)[:, None]
+        others = np.repeat((1 - first) / (self.categories - 1), self.categories - 1, axis=1)
+        return np.hstack([first, others])
 
 
 @experiment("prior-figure-2", config=Config(points=41), quick=Config(), effort=("points", "seed"))
 def run(config: Config) -> Outcome:
     """Measure both divergences for every epsilon, prior and p_1."""
+    weights = np.random.default_rng(config.seed).random((config.runs, config.categories))
+    priors = weights / weights.sum(axis=1, keepdims=True)
     rows: list[dict[str, Cell]] = []
     for epsilon in track(config.epsilon):
         values = np.empty((2, config.runs, len(_SHOWN), config.points))
-        for repeat, prior in enumerate(config.drawn):
+        for repeat, prior in enumerate(priors):
             for place, method in enumerate(_SHOWN):
-                found = _released(method, prior, config.pmfs, epsilon)
-                values[0, repeat, place] = total_variation(config.pmfs, found)
-                values[1, repeat, place] = kl_divergence(config.pmfs, found)
+                pmfs = _released(method, prior, config.pmfs, epsilon)
+                values[0, repeat, place] = total_variation(config.pmfs, pmfs)
+                values[1, repeat, place] = kl_divergence(config.pmfs, pmfs)
         rows += _records(config, epsilon, values)
     table = Table.of(rows)
     compared = of_synthetic(table.select(epsilon=config.epsilon[0]))
@@ -94,13 +78,14 @@ def _released(method: str, prior: np.ndarray, pmfs: np.ndarray, epsilon: float) 
     if method != "mollifier-tv":
         return sampling_pmfs(method, prior, pmfs, epsilon)
     programs = (dpopt.Mollifier(prior, epsilon, pmf).problem() for pmf in pmfs)
-    found = np.array([solve(program)["pmf"] for program in programs])
+    released = np.array([solve(program)["pmf"] for program in programs])
     # The solver keeps the limits up to its tolerance.
-    found = np.maximum(found, prior * math.exp(-epsilon / 2))
-    return found / found.sum(axis=1, keepdims=True)
+    released = np.maximum(released, prior * math.exp(-epsilon / 2))
+    return released / released.sum(axis=1, keepdims=True)
 
 
 def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[str, Cell]]:
+    """Return means and standard errors; the axes of values are measure, prior, method, p_1."""
     means = values.mean(axis=1)
     errors = values.std(axis=1, ddof=1) / math.sqrt(config.runs)
     # Both methods meet the same priors, so that their difference varies less than either.
@@ -110,7 +95,7 @@ def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[st
         {
             "epsilon": epsilon,
             "method": method,
-            "first": float(first),
+            "first": first,
             "tv": float(means[0, m, k]),
             "tv_error": float(errors[0, m, k]),
             "kl": float(means[1, m, k]),
@@ -119,7 +104,7 @@ def _records(config: Config, epsilon: float, values: np.ndarray) -> list[dict[st
             "kl_gap_error": float(spreads[1, m, k]),
         }
         for m, method in enumerate(_SHOWN)
-        for k, first in enumerate(config.first)
+        for k, first in enumerate(config.pmfs[:, 0].tolist())
     ]
 
 
@@ -157,21 +142,18 @@ def plot(outcome: Outcome) -> Figure:
     epsilons = table.distinct("epsilon")
     across = "$p_1$, the user's probability of the first category"
     figure, panels = drawing.panels(2 * len(epsilons), 2, across, height=0.86, sharex=True)
-    measures = (("tv", "total variation"), ("kl", "KL divergence (nats)"))
-    for axes, (epsilon, measure) in zip(panels, product(epsilons, measures), strict=True):
-        _draw(axes, table.select(epsilon=epsilon), *measure)
+    cases = product(epsilons, (("tv", "total variation"), ("kl", "KL divergence (nats)")))
+    for axes, (epsilon, (measure, label)) in zip(panels, cases, strict=True):
+        top = 0.0
+        for method in [name for name in METHODS if name in _SHOWN]:
+            part = table.select(epsilon=epsilon, method=method)
+            first, values, error = (
+                np.array(part.column(name)) for name in ("first", measure, f"{measure}_error")
+            )
+            colour = style.ROLES[METHODS[method].role].colour
+            axes.fill_between(first, values - error, values + error, color=colour, alpha=0.15, lw=0)
+            draw_points(axes, method, first.tolist(), values.tolist(), joined=True)
+            top = max(top, float((values + error).max()))
+        axes.set(ylabel=label, xlim=(-0.02, 1.02), ylim=(-0.02 * top, 1.05 * top))
         axes.set_title(rf"$\varepsilon = {epsilon:g}$")
     return drawing.finish(figure, panels)
-
-
-def _draw(axes: Axes, table: Table, measure: str, label: str) -> None:
-    top = 0.0
-    for method in sorted(_SHOWN, key=list(METHODS).index):
-        part = table.select(method=method)
-        first, values = part.column("first"), np.array(part.column(measure))
-        error = np.array(part.column(f"{measure}_error"))
-        colour = style.ROLES[METHODS[method].role].colour
-        axes.fill_between(first, values - error, values + error, color=colour, alpha=0.15, lw=0)
-        draw_points(axes, method, first, values.tolist(), joined=True)
-        top = max(top, float((values + error).max()))
-    axes.set(ylabel=label, xlim=(-0.02, 1.02), ylim=(-0.02 * top, 1.05 * top))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from PIL import Image
 
 from experiments.catalogue import all_experiments
 from experiments.kept import Entry, kept_entry, renew
 from experiments.registry import VERDICTS
 from experiments.report import views
 from experiments.report.mathematics import to_mathml
-
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def write_report(entries: Sequence[Entry], folder: Path) -> Path:
@@ -27,7 +26,9 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     """
     shown = _merged(entries, folder)
     sizes = {entry.experiment.name: _size(folder, entry) for entry in shown}
-    pages = _environment()
+    pages = environment(Path(__file__).parent, autoescape=True)
+    pages.globals.update(views=views, verdicts=VERDICTS)
+    pages.filters.update(mathml=to_mathml, breakable=_breakable)
     # A run into another folder is made again there, beside what stands in the usual one. A page
     # tells no path of the machine.
     usual = folder == Path("results") or folder.is_absolute()
@@ -44,18 +45,16 @@ def write_report(entries: Sequence[Entry], folder: Path) -> Path:
     return index
 
 
-def _environment() -> Environment:
-    pages = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
+def environment(folder: Path, *, autoescape: bool = False) -> Environment:
+    """Return what renders the templates of a folder; they name nothing that is not there."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals.update(views=views, verdicts=VERDICTS)
-    pages.filters.update(mathml=to_mathml, breakable=_breakable)
-    return pages
 
 
 def _breakable(name: str) -> Markup:
@@ -80,10 +79,7 @@ def _size(folder: Path, entry: Entry) -> tuple[int, int] | None:
     if entry.outcome is None:
         return None
     try:
-        with (folder / f"{entry.experiment.name}.png").open("rb") as file:
-            head = file.read(24)
+        with Image.open(folder / f"{entry.experiment.name}.png") as picture:
+            return picture.size
     except OSError:
         return None
-    if len(head) < 24 or not head.startswith(_PNG):
-        return None
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")

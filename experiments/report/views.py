@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from experiments.kept import Entry
 from experiments.parameters import documented, text_of
@@ -72,14 +71,13 @@ def items(judged: Iterable[Judged]) -> list[Judged]:
     return list(first.values())
 
 
-def parting(verdict: str, found: Iterable[Sequence[Judged]]) -> list[Sequence[Judged]]:
-    """Return the statements whose most serious verdict is the given one."""
-    return [judged for judged in found if judged[0].comparison.verdict == verdict]
-
-
-def parted(found: Sequence[Sequence[Judged]]) -> list[str]:
-    """Return the verdicts with which paper and run part, most serious first."""
-    return [verdict for verdict in PARTING if parting(verdict, found)]
+def parted(found: Sequence[Sequence[Judged]]) -> dict[str, list[Sequence[Judged]]]:
+    """Return the statements by the verdict with which paper and run part, most serious first."""
+    groups = {
+        verdict: [judged for judged in found if judged[0].comparison.verdict == verdict]
+        for verdict in PARTING
+    }
+    return {verdict: group for verdict, group in groups.items() if group}
 
 
 def tally(verdicts: Iterable[str]) -> list[tuple[str, str]]:
@@ -165,19 +163,9 @@ def parameters(entry: Entry) -> list[tuple[str, str, str, str]]:
     """Return name and value of each parameter of a run, the experiment's own, and what it is."""
     about, own = documented(type(entry.experiment.config)), entry.experiment.parameters(entry.full)
     return [
-        (name, _value(value), _value(own.get(name)), about.get(name, ""))
+        (name, text_of(value, " "), text_of(own.get(name), " "), about.get(name, ""))
         for name, value in entry.configuration.items()
     ]
-
-
-def _value(value: Any) -> str:  # noqa: ANN401
-    """Return a value of a parameter as it is given on the command line, with room to breathe."""
-    if isinstance(value, list | tuple):
-        mark = "; " if any(isinstance(part, str) for part in value) else ", "
-        return mark.join(map(_value, value))
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_value(part)}" for name, part in value.items())
-    return text_of(value)
 
 
 def libraries(entries: Iterable[Entry]) -> str:
@@ -192,16 +180,12 @@ def sought(entries: Iterable[Entry]) -> list[dict[str, str]]:
     """Return what the search of the index finds: items and statements, with links."""
     found = []
     for entry in entries:
-        experiment, page = entry.experiment, f"{entry.experiment.name}.html"
-        item = experiment.title
-
-        def add(kind: str, text: str, place: str, verdict: str = "", item: str = item) -> None:
-            found.append(
-                {"item": item, "kind": kind, "text": text, "page": place, "verdict": verdict}
-            )
-
-        add("item", f"{summary(entry)} ({experiment.name})", page)
+        about, page = {"item": entry.experiment.title}, f"{entry.experiment.name}.html"
+        text = f"{summary(entry)} ({entry.experiment.name})"
+        found.append(about | {"kind": "item", "text": text, "page": page, "verdict": ""})
         for place, said in enumerate(entry.comparisons, 1):
             text = f"The paper: {said.claim} This run: {said.ours}"
-            add("statement", text, f"{page}#statement-{place}", said.verdict)
+            at = f"{page}#statement-{place}"
+            statement = {"kind": "statement", "text": text, "page": at, "verdict": said.verdict}
+            found.append(about | statement)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,11 +12,10 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-import dpopt
 from experiments import drawing
 from experiments.parameters import Count, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
-from experiments.roo.baselines import VIOLATES, data_sets, violates
+from experiments.roo.baselines import VIOLATES, data_sets, rule_sampler, violates
 from experiments.roo.published import journal_is_private
 from experiments.verdicts import judged
 
@@ -67,16 +65,19 @@ def run(config: Config) -> Outcome:
         for rule in _AUDITED
     ]
     audits = Table.of(rows)
-    worst = [
-        _worst(audits.select(rule=rule, categories=k))
-        for rule, k in product(_AUDITED, config.categories)
-    ]
-    tables = {"worst": Table.of(worst), "audits": audits}
+    names = ("rule", "categories", "records", "epsilon", "excess_factor", "violates", "data_sets")
+    extremes: list[dict[str, Cell]] = []
+    for rule, k in product(_AUDITED, config.categories):
+        part = audits.select(rule=rule, categories=k).records
+        worst = max(part, key=lambda row: row["excess_factor"])
+        counted = {"violations": sum(row["violates"] for row in part), "settings": len(part)}
+        extremes.append({name: worst[name] for name in names} | counted)
+    tables = {"worst": Table.of(extremes), "audits": audits}
     return Outcome(tables, (*of_theorem_2(audits), repaired_theorem_2(audits)))
 
 
-def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noqa: ANN401
-    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
+def _audit(n: int, k: int, epsilon: float, rule: str) -> dict[str, Cell]:
+    sampler = rule_sampler(n, k, epsilon, rule)
     return {
         "categories": k,
         "epsilon": epsilon,
@@ -93,17 +94,6 @@ def _audit(n: int, k: int, epsilon: float, rule: Any) -> dict[str, Cell]:  # noq
         # Theorem 2, repaired: a condition that needs no audit.
         "condition": journal_is_private(sampler.setting),
         "data_sets": data_sets(sampler),
-    }
-
-
-def _worst(part: Table) -> dict[str, Cell]:
-    rows = part.records
-    worst = max(rows, key=lambda row: row["excess_factor"])
-    names = ("rule", "categories", "records", "epsilon", "excess_factor", "violates", "data_sets")
-    return {
-        **{name: worst[name] for name in names},
-        "violations": sum(row["violates"] for row in rows),
-        "settings": len(rows),
     }
 
 
@@ -148,41 +138,41 @@ def repaired_theorem_2(audits: Table) -> Comparison:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw, for each published rule and k, the largest excess over the remainders of n."""
-    audits = outcome.tables["audits"]
-    categories = audits.distinct("categories")
-    titles = list(product(categories, _DRAWN))
-    figure, panels = drawing.panels(
-        len(titles),
+    rows = [row for row in outcome.tables["audits"].records if row["rule"] in _DRAWN]
+    figure, panels = drawing.by_panel(
+        Table.of(rows),
+        ("categories", "rule"),
+        "{rule}'s rule, $k = {categories}$",
         len(_DRAWN),
-        across=r"$M = \lfloor n / k \rfloor$",
-        up=r"$\varepsilon$ (nats)",
+        r"$M = \lfloor n / k \rfloor$",
+        r"$\varepsilon$ (nats)",
         height=0.5,
         sharex=True,
         sharey=True,
     )
     scale = LogNorm(*_EXCESS)
-    images = [
-        _draw(axes, audits.select(rule=rule, categories=k), scale)
-        for axes, (k, rule) in zip(panels, titles, strict=True)
-    ]
-    for axes, (k, rule) in zip(panels, titles, strict=True):
-        axes.set_title(f"{rule}'s rule, $k = {k}$")
+    images = [_draw(axes, part, scale) for axes, part in panels.items()]
     label = r"worst ratio / $e^\varepsilon$, minus 1; white: private"
     figure.colorbar(
-        images[0], ax=panels, label=label, extend="both", location="bottom", aspect=40, shrink=0.8
+        images[0],
+        ax=[*panels],
+        label=label,
+        extend="both",
+        location="bottom",
+        aspect=40,
+        shrink=0.8,
     )
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, [*panels])
 
 
 def _draw(axes: Axes, part: Table, scale: LogNorm) -> QuadMesh:
     """Draw one map, and the line e^epsilon = 1 + 1/M."""
-    minima = sorted(set(part.column("largest_minimum")))
-    epsilons = sorted(set(part.column("epsilon")))
+    minima, epsilons = (sorted(part.distinct(name)) for name in ("largest_minimum", "epsilon"))
     values = np.full((len(epsilons), len(minima)), np.nan)
-    for at in part.records:
-        if at["excess_factor"] > VIOLATES:
-            cell = epsilons.index(at["epsilon"]), minima.index(at["largest_minimum"])
-            values[cell] = np.fmax(values[cell], at["excess_factor"] - 1)
+    for row in part.records:
+        if row["excess_factor"] > VIOLATES:
+            cell = epsilons.index(row["epsilon"]), minima.index(row["largest_minimum"])
+            values[cell] = np.fmax(values[cell], row["excess_factor"] - 1)
     x, y = _edges(minima), _edges(epsilons)
     image = axes.pcolormesh(x, y, values, cmap="YlOrRd", norm=scale)
     at = np.geomspace(x[0], x[-1], 200)
@@ -204,5 +194,4 @@ def _edges(values: Sequence[float]) -> np.ndarray:
     if logs.size == 1:
         return np.exp(logs[0] + np.array([-0.4, 0.4]))
     middle = (logs[1:] + logs[:-1]) / 2
-    ends = (2 * logs[0] - middle[0], 2 * logs[-1] - middle[-1])
-    return np.exp(np.concatenate([ends[:1], middle, ends[1:]]))
+    return np.exp([2 * logs[0] - middle[0], *middle, 2 * logs[-1] - middle[-1]])

@@ -8,15 +8,17 @@ Raskhodnikova, Sivakumar, Smith, Swanberg, "Differentially private sampling from
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import dpopt
 from dpopt import roo
+from dpopt.prob.histograms import histograms
 from dpopt.roo.minimum import RevealOrObscure, round_up
 from dpopt.shape import Design, made
 from experiments import drawing
@@ -67,6 +69,11 @@ def project_to_simplex(v: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     means = (np.cumsum(falling, axis=-1) - 1.0) / ranks
     last = np.count_nonzero(falling > means, axis=-1, keepdims=True) - 1
     return np.maximum(v - np.take_along_axis(means, last, axis=-1), 0.0)
+
+
+def rule_sampler(n: int, k: int, epsilon: float, rule: Any = "exact") -> Design:  # noqa: ANN401
+    """Return the sampler of a rule in the smallest count."""
+    return dpopt.design(RevealOrObscure(n, k, epsilon, rule))
 
 
 VIOLATES = 1.0 + 1e-9
@@ -124,22 +131,10 @@ class DataSets:
     @classmethod
     def of(cls, n: int, k: int) -> DataSets:
         """List them; P uniform on the simplex makes all counts alike likely."""
-        rows = list(_partitions(n, k, n))
-        orders = [
-            math.factorial(k) // math.prod(math.factorial(row.count(c)) for c in set(row))
-            for row in rows
-        ]
-        return cls(np.array(rows), np.array(orders) / math.comb(n + k - 1, k - 1))
-
-
-def _partitions(n: int, k: int, most: int) -> Iterator[tuple[int, ...]]:
-    if k == 1:
-        if n <= most:
-            yield (n,)
-        return
-    for first in range(min(n, most), -1, -1):
-        for rest in _partitions(n - first, k - 1, first):
-            yield (first, *rest)
+        every = Counter(tuple(sorted(row, reverse=True)) for row in histograms(n, k).tolist())
+        rows = sorted(every, reverse=True)
+        orders = np.array([every[row] for row in rows])
+        return cls(np.array(rows), orders / math.comb(n + k - 1, k - 1))
 
 
 def distances(sampler: Design, data: DataSets) -> np.ndarray:
@@ -152,12 +147,9 @@ def estimated_distances(
     setting: roo.RooSetting, data: DataSets, rng: np.random.Generator, draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return an estimate of the distance on each data set, and its standard error."""
-    values, errors = [], []
-    for row in data.counts:
-        pmfs = noisy_pmfs(setting, row, rng, draws)
-        empirical = row / row.sum()
-        gains = np.sign(pmfs.mean(axis=0) - empirical)
-        each = (pmfs - empirical) @ gains / 2
-        values.append(each.mean())
-        errors.append(each.std(ddof=1) / math.sqrt(draws))
-    return np.array(values), np.array(errors)
+    means, errors = np.empty((2, len(data.counts)))
+    for place, row in enumerate(data.counts):
+        gaps = noisy_pmfs(setting, row, rng, draws) - row / row.sum()
+        each = gaps @ np.sign(gaps.mean(axis=0)) / 2
+        means[place], errors[place] = each.mean(), each.std(ddof=1) / math.sqrt(draws)
+    return means, errors

@@ -7,22 +7,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-import dpopt
 from dpopt import roo
 from dpopt.shape import Design
 from experiments import drawing
 from experiments.parameters import Count, Positive, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo import published
 from experiments.roo.accuracy import expected_output, lower_bound
-from experiments.roo.baselines import smooth_floor, two_level
-from experiments.roo.published import (
-    ds_roo_binomial_bound,
-    ds_roo_bound,
-    laplace_bound,
-    roo_bound,
-    smooth_floor_binomial_bound,
-    subrr_bound,
-)
+from experiments.roo.baselines import rule_sampler, smooth_floor, two_level
 from experiments.verdicts import not_comparable
 
 _ROUNDED = 1.0 + 1e-9
@@ -101,9 +93,9 @@ def run(config: Config) -> Outcome:
 
 def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    published = ds_roo_bound(dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "journal")), gamma)
-    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
-    binomial = ds_roo_binomial_bound(sampler, gamma)
+    journal = published.ds_roo_bound(rule_sampler(n, k, epsilon, "journal"), gamma)
+    sampler = rule_sampler(n, k, epsilon)
+    binomial = published.ds_roo_binomial_bound(sampler, gamma)
     value, low = _worst(sampler, gamma) if binomial > _SMALL else (None, None)
     smooth = smooth_floor(n, k, epsilon)
     return {
@@ -111,15 +103,13 @@ def _record(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "epsilon": epsilon,
         "gamma": gamma,
         "records": n,
-        "laplace": laplace_bound(setting),
-        "subrr": subrr_bound(setting),
-        "roo": roo_bound(setting),
-        "ds_roo": published.value,
-        "m_0": published.minimum,
+        **{name: bound(setting) for name, bound in published.BOUNDS.items()},
+        "ds_roo": journal.value,
+        "m_0": journal.minimum,
         "binomial": binomial,
         "exact": value,
         "categories_at_gamma": low,
-        "smooth_floor": smooth and smooth_floor_binomial_bound(smooth, gamma),
+        "smooth_floor": smooth and published.smooth_floor_binomial_bound(smooth, gamma),
         "lower": lower_bound(setting).value,
     }
 
@@ -157,27 +147,23 @@ def of_bounds(bounds: Table) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw a panel for each k and gamma, logarithmic in both directions."""
     table = outcome.tables["bounds"]
-    places = table.distinct("row", "column")
-    figure, panels = drawing.panels(
-        len(places),
+    figure, panels = drawing.by_panel(
+        table,
+        ("row", "column"),
+        r"$k = {categories}$, $\gamma = {gamma:g}$",
         min(3, max(table.column("column")) + 1),
-        across="records $n$",
-        up="total variation",
+        "records $n$",
+        "total variation",
         height=0.85,
         sharex=True,
         sharey=True,
     )
-    for axes, (row, column) in zip(panels, places, strict=True):
-        part = table.select(row=row, column=column).records
-        for name, (label, looks) in CURVES.items():
-            at = [(r["records"], r[name]) for r in part if (r[name] or 0) >= _FLOOR]
-            looks = dict(looks, **({"marker": None} if len(part) > 1 else {}))
-            axes.plot([n for n, _ in at], [value for _, value in at], label=label, **looks)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_title(rf"$k = {part[0]['categories']}$, $\gamma = {part[0]['gamma']:g}$")
-    panels[0].set_ylim(_FLOOR / 2, 2 * max(1.0, *(axes.dataLim.y1 for axes in panels)))
-    epsilon = table.column("epsilon")[0]
-    return drawing.finish(
-        figure, panels, rf"$\varepsilon = {epsilon:g}$; curves end at $10^{{-8}}$"
-    )
+    for axes, rows in panels.items():
+        looks = {"marker": None} if len(rows.rows) > 1 else {}
+        curves = {name: (label, look | looks) for name, (label, look) in CURVES.items()}
+        drawing.draw_columns(axes, rows, "records", curves, least=_FLOOR)
+        axes.set(xscale="log", yscale="log")
+    top = max(1.0, *(axes.dataLim.y1 for axes in panels))
+    next(iter(panels)).set_ylim(_FLOOR / 2, 2 * top)
+    note = rf"$\varepsilon = {table.column('epsilon')[0]:g}$; curves end at $10^{{-8}}$"
+    return drawing.finish(figure, [*panels], note)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-import dpopt
 from dpopt import roo
 from experiments import drawing, style
 from experiments.parameters import Count, Positive, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.accuracy import expected_output
-from experiments.roo.baselines import violates
+from experiments.roo.baselines import rule_sampler, violates
 from experiments.roo.published import laplace_bound, roo_bound
 from experiments.verdicts import judged, not_comparable, short
 
@@ -83,41 +80,24 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Compute the output distribution, and the accuracy for each epsilon."""
-    p = config.distribution
-    outputs = {
-        rule: expected_output(
-            dpopt.design(
-                dpopt.RevealOrObscure(config.records, config.categories, config.epsilon, rule)
-            ),
-            p,
-        )
-        for rule in ("exact", "roo")
-    }
+    n, k, p = config.records, config.categories, config.distribution
+    exact, of_roo = (
+        expected_output(rule_sampler(n, k, config.epsilon, rule), p) for rule in ("exact", "roo")
+    )
+    columns = {"true": p, "ds_roo": exact.pmf, "roo": of_roo.pmf, "difference": exact.difference}
     pmfs = [
-        {
-            "category": y + 1,
-            "true": float(p[y]),
-            "ds_roo": float(outputs["exact"].pmf[y]),
-            "roo": float(outputs["roo"].pmf[y]),
-            "difference": float(outputs["exact"].difference[y]),
-        }
-        for y in range(config.categories)
+        {"category": y + 1} | {name: float(values[y]) for name, values in columns.items()}
+        for y in range(k)
     ]
-    rows = [_record(config, epsilon) for epsilon in track(config.epsilons)]
+    rows = [_record(n, k, epsilon, p) for epsilon in track(config.epsilons)]
     tables = {"pmfs": Table.of(pmfs), "accuracy": Table.of(rows)}
     return Outcome(tables, of_conference(tables))
 
 
-def _record(config: Config, epsilon: float) -> dict[str, Cell]:
-    n, k, p = config.records, config.categories, config.distribution
+def _record(n: int, k: int, epsilon: float, p: np.ndarray) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    samplers = {
-        rule: dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
-        for rule in ("exact", "roo", "conference")
-    }
-    values = {
-        rule: expected_output(sampler, p).total_variation for rule, sampler in samplers.items()
-    }
+    samplers = {rule: rule_sampler(n, k, epsilon, rule) for rule in ("roo", "conference", "exact")}
+    values = {rule: expected_output(each, p).total_variation for rule, each in samplers.items()}
     return {
         "epsilon": epsilon,
         "laplace": laplace_bound(setting),
@@ -166,24 +146,21 @@ def of_conference(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw figure 2 on the left, figure 3 on the right."""
     figure, (left, right) = drawing.panels(2, height=0.9)
-    _draw_pmfs(left, outcome.tables["pmfs"])
-    table = outcome.tables["accuracy"]
-    for name, (label, looks) in _CURVES.items():
-        values = [value if value > 0 else math.nan for value in table.column(name)]
-        shown: dict[str, Any] = looks if len(values) == 1 else looks | {"marker": None}
-        right.plot(table.column("epsilon"), values, label=label, **shown)
-    right.set(xscale="log", yscale="log")
-    right.margins(0.04)
-    right.set_xlabel(r"$\varepsilon$ (nats)")
-    right.set_ylabel(r"accuracy $\alpha$ (total variation)")
-    right.set_title("Figure 3, $P$ as in (a)")
-    return drawing.finish(figure, [left, right])
-
-
-def _draw_pmfs(axes: Axes, table: Table) -> None:
-    categories = table.column("category")
+    pmfs, accuracy = outcome.tables["pmfs"], outcome.tables["accuracy"]
     for place, (name, (label, looks)) in enumerate(_PMFS.items()):
-        at = [category + 0.27 * (place - 1) for category in categories]
-        axes.bar(at, table.column(name), width=0.26, label=label, **looks)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="category", ylabel="probability", title="Figure 2")
+        at = np.array(pmfs.column("category")) + 0.27 * (place - 1)
+        left.bar(at, pmfs.column(name), width=0.26, label=label, **looks)
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.set(xlabel="category", ylabel="probability", title="Figure 2")
+    shown = {} if len(accuracy.rows) == 1 else {"marker": None}
+    curves = {name: (label, looks | shown) for name, (label, looks) in _CURVES.items()}
+    drawing.draw_columns(right, accuracy, "epsilon", curves, least=0.0)
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"$\varepsilon$ (nats)",
+        ylabel=r"accuracy $\alpha$ (total variation)",
+        title="Figure 3, $P$ as in (a)",
+    )
+    right.margins(0.04)
+    return drawing.finish(figure, [left, right])

@@ -7,8 +7,8 @@ product of convolutions with positive terms only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -26,31 +26,22 @@ class Piece:
     """Weights of the sum of some categories' counts, split by the smallest of these counts.
 
     Attributes:
+        mass: total probability of the categories.
+        categories: how many of them may have the smallest count.
         low: sum of the first entry.
         above: weights where all counts are above m, shape (sums,).
         exact: weights where the smallest count is m, shape (sums,).
     """
 
+    mass: float
+    categories: int
     low: int
     above: Vector
     exact: Vector
 
-    def times(self, other: Piece, window: tuple[int, int]) -> Piece:
-        """Return the piece of the union of both sets of categories, for sums in the window."""
-        above = np.convolve(self.above, other.above)
-        exact = np.convolve(self.exact, other.above + other.exact)
-        exact += np.convolve(self.above, other.exact)
-        low = self.low + other.low
-        first, last = max(window[0] - low, 0), max(window[1] - low, 0) + 1
-        # Weights below this count as 0, before products lose digits to underflow.
-        arrays = [np.where(a < 1e-290, 0.0, a)[first:last] for a in (above, exact)]
-        if arrays[0].size == 0:
-            return Piece(low, np.zeros(1), np.zeros(1))
-        return Piece(low + first, *arrays)
-
 
 # The sum of no records: 0 for sure.
-_EMPTY = Piece(0, np.ones(1), np.zeros(1))
+_EMPTY = Piece(0.0, 0, 0, np.ones(1), np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -59,23 +50,18 @@ class MinimumDistribution:
 
     Attributes:
         records: n.
-        categories: k.
         shares: probability p of one category of each group, ascending.
         sizes: number of categories of each group.
         bound: number of groups, from the first on, whose categories can have the smallest count;
             all other groups form one piece without a lower limit.
         minima: the values m of M that matter.
-        tables: Poisson weights of one category of each of these groups, then of the total of the
-            other groups, as (first count, weights).
     """
 
     records: int
-    categories: int
     shares: Vector
     sizes: npt.NDArray[np.int64]
     bound: int
     minima: range
-    tables: tuple[tuple[int, Vector], ...]
 
     @classmethod
     def of(
@@ -85,7 +71,8 @@ class MinimumDistribution:
 
         Since q falls, E[q_M] >= E[q_c] for each count c; terms below 1e-18 of it are dropped.
         """
-        k, m = int(sizes.sum()), np.arange(min(q.size, n // int(sizes.sum()) + 1))
+        k = int(sizes.sum())
+        m = np.arange(min(q.size, n // k + 1))
         # Axes: group, m; log of Pr[c = m], then its term of E[q_c].
         logs = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
         with np.errstate(divide="ignore"):
@@ -97,75 +84,84 @@ class MinimumDistribution:
         union = (terms * sizes[:, None])[:bound].sum(axis=0)
         relevant = np.flatnonzero(union > _DROPPED / m.size * expected.max())
         minima = range(int(relevant[0]), int(relevant[-1]) + 1) if relevant.size else range(0)
-        untabled = cls(n, k, shares, sizes, bound, minima, ())
-        tables = tuple(untabled._table(group) for group in range(bound)) if minima else ()
-        if minima and bound < shares.size:
-            tables = (*tables, untabled._table(None))
-        return cls(n, k, shares, sizes, bound, minima, tables)
+        return cls(n, shares, sizes, bound, minima)
 
     def bias(self, m: int) -> tuple[Vector, float]:
         """Return E[(1/k - c_y / n) 1{M = m}] for a category y of each group, and Pr[M = m]."""
         pieces = [self._group(m, group) for group in range(self.bound)]
-        masses = (self.shares * self.sizes)[: self.bound].tolist()
-        categories = self.sizes[: self.bound].tolist()
         if self.bound < self.shares.size:
-            low, table = self.tables[-1]
-            pieces.append(Piece(low, table, np.zeros(table.size)))
-            masses.append(self._free)
-            categories.append(0)
+            low, table = self._tables[-1]
+            pieces.append(Piece(self._free, 0, low, table, np.zeros(table.size)))
         scale = _poisson(float(self.records), self.records, self.records)[0]
         bias, mass = np.zeros(self.shares.size), 0.0
-        for i, others in enumerate(self._rests(m, pieces, masses, categories)):
-            sums, weights = _joined(self.records, pieces[i], others)
+        for i, piece in enumerate(pieces):
+            others = reduce(partial(self._times, m), pieces[:i] + pieces[i + 1 :], _EMPTY)
+            sums, weights = _joined(self.records, piece, others)
             mass = float(weights.sum() / scale)
             # Piece i is group i; the last may be all groups that never have the smallest count.
             groups = slice(i, i + 1) if i < self.bound else slice(i, None)
-            share = self.shares[groups, None] / (masses[i] * self.records)
-            bias[groups] = ((1 / self.categories - share * sums) @ weights) / scale
+            share = self.shares[groups, None] / (piece.mass * self.records)
+            bias[groups] = ((1 / self._categories - share * sums) @ weights) / scale
         return bias, mass
 
-    @property
+    @cached_property
+    def _categories(self) -> int:
+        return int(self.sizes.sum())
+
+    @cached_property
     def _free(self) -> float:
         """Total probability of the groups that never have the smallest count."""
         return float((self.shares * self.sizes)[self.bound :].sum())
 
-    def _rests(
-        self, m: int, pieces: list[Piece], masses: list[float], categories: list[int]
-    ) -> Iterator[Piece]:
-        """Yield, for each piece, the product of all others, from prefix and suffix products."""
-        count = len(pieces)
-        # after[i]: product of pieces i + 1, ...; before: product of pieces 0, ..., i - 1.
-        after = [_EMPTY] * count
-        for i in range(count - 2, -1, -1):
-            window = self._window(m, sum(masses[i + 1 :]), sum(categories[i + 1 :]))
-            after[i] = pieces[i + 1].times(after[i + 1], window)
-        before = _EMPTY
-        for i in range(count):
-            mass, number = sum(masses) - masses[i], sum(categories) - categories[i]
-            yield before.times(after[i], self._window(m, mass, number))
-            window = self._window(m, sum(masses[: i + 1]), sum(categories[: i + 1]))
-            before = before.times(pieces[i], window)
+    @cached_property
+    def _tables(self) -> list[tuple[int, Vector]]:
+        """Poisson weights over all windows, each with its first count.
+
+        Of one category of each group that can have the smallest count, then of all other groups.
+        """
+        tables = []
+        cases = [(float(share), 1) for share in self.shares[: self.bound]]
+        if self.bound < self.shares.size:
+            cases.append((self._free, 0))
+        for mass, categories in cases:
+            ends = [self._window(m, mass, categories) for m in (self.minima[0], self.minima[-1])]
+            low = min(ends[0][0], ends[1][0], *[self.minima[0]] * categories)
+            high = max(ends[0][1], ends[1][1]) + len(self.minima)
+            tables.append((low, _poisson(self.records * mass, low, high)))
+        return tables
 
     def _group(self, m: int, group: int) -> Piece:
         """Return the piece of all categories of one group, by repeated squaring."""
         share, size = float(self.shares[group]), int(self.sizes[group])
         low, high = self._window(m, share, 1)
         # One category: counts from m on, with m itself in ``exact``.
-        start, table = self.tables[group]
+        start, table = self._tables[group]
         weights = table[max(low, m) - start : high + 1 - start].copy()
-        power = Piece(max(low, m), weights, np.zeros(weights.size))
+        power = Piece(share, 1, max(low, m), weights, np.zeros(weights.size))
         if low <= m:
             power.exact[0], power.above[0] = weights[0], 0.0
-        # Invariant: ``product`` is the piece of ``done`` categories, ``power`` of ``squared``.
-        product, done, squared = _EMPTY, 0, 1
+        product = _EMPTY
         while True:
-            if size & squared:
-                done += squared
-                product = product.times(power, self._window(m, share * done, done))
-            squared *= 2
-            if squared > size:
+            if size % 2:
+                product = self._times(m, product, power)
+            size //= 2
+            if size == 0:
                 return product
-            power = power.times(power, self._window(m, share * squared, squared))
+            power = self._times(m, power, power)
+
+    def _times(self, m: int, one: Piece, other: Piece) -> Piece:
+        """Return the piece of the union of two sets of categories, for the sums that matter."""
+        mass, categories = one.mass + other.mass, one.categories + other.categories
+        above = np.convolve(one.above, other.above)
+        exact = np.convolve(one.exact, other.above + other.exact)
+        exact += np.convolve(one.above, other.exact)
+        low = one.low + other.low
+        first, last = (max(end - low, 0) for end in self._window(m, mass, categories))
+        # Weights below this count as 0, before products lose digits to underflow.
+        arrays = [np.where(a < 1e-290, 0.0, a)[first : last + 1] for a in (above, exact)]
+        if arrays[0].size == 0:
+            return Piece(mass, categories, low, np.zeros(1), np.zeros(1))
+        return Piece(mass, categories, low + first, *arrays)
 
     def _window(self, m: int, mass: float, categories: int) -> tuple[int, int]:
         """Return the range that matters of the sum of some categories' counts, if some count is m.
@@ -176,18 +172,10 @@ class MinimumDistribution:
         trials, worst = self.records - m, float(self.shares[self.bound - 1])
         least = max(0.0, mass - worst) / (1 - worst)
         most = min(1.0, mass / (1 - worst))
-        low = math.floor(trials * least - _spread(trials * least * (1 - least), self.categories))
-        high = math.ceil(m + trials * most + _spread(trials * most * (1 - most), self.categories))
+        low = math.floor(trials * least - _spread(trials * least * (1 - least), self._categories))
+        high = math.ceil(m + trials * most + _spread(trials * most * (1 - most), self._categories))
         others = int(self.sizes[: self.bound].sum()) - categories
         return max(low, m * categories), min(high, self.records - m * others)
-
-    def _table(self, group: int | None) -> tuple[int, Vector]:
-        """Return Poisson weights, over all windows, of one category or (None) of the last piece."""
-        mass, categories = (self._free, 0) if group is None else (float(self.shares[group]), 1)
-        ends = [self._window(m, mass, categories) for m in (self.minima[0], self.minima[-1])]
-        low = min(ends[0][0], ends[1][0], *([] if group is None else [self.minima[0]]))
-        high = max(ends[0][1], ends[1][1]) + len(self.minima)
-        return low, _poisson(self.records * mass, low, high)
 
 
 def _joined(n: int, one: Piece, other: Piece) -> tuple[npt.NDArray[np.int64], Vector]:

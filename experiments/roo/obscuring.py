@@ -10,13 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-import dpopt
 from dpopt.shape import Design
 from experiments import drawing, style
 from experiments.parameters import Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
 from experiments.roo.audit_map import of_theorem_2
-from experiments.roo.baselines import RULES, data_sets, violates
+from experiments.roo.baselines import RULES, data_sets, rule_sampler, violates
 from experiments.verdicts import judged
 
 _CASE = "a rule fails"
@@ -77,18 +76,16 @@ def run(config: Config) -> Outcome:
     audits: list[dict[str, Cell]] = []
     for place, (title, settings) in track(list(enumerate(config.panels))):
         for setting in settings:
-            sampler = dpopt.design(dpopt.RevealOrObscure(*setting))
-            audits.append({"place": place, "panel": title, **_audit(sampler)})
+            sampler, where = rule_sampler(*setting), {"place": place, "panel": title}
+            audits.append(where | _audit(sampler))
             last = sampler.setting.largest_minimum
             last = last if title == _CASE else min(last, _LONGEST)
             shapes += [
-                {"place": place, "panel": title, **_named(sampler), "m": m, "q": q}
-                for m, q in enumerate(map(sampler.obscuring, range(last + 1)))
+                where | _named(sampler) | {"m": m, "q": sampler.obscuring(m)}
+                for m in range(last + 1)
             ]
-    audits += [
-        {"place": None, "panel": None, **_audit(dpopt.design(dpopt.RevealOrObscure(*setting)))}
-        for setting in _AUDITED
-    ]
+    nowhere = dict.fromkeys(("place", "panel"))
+    audits += [nowhere | _audit(rule_sampler(*setting)) for setting in _AUDITED]
     tables = {"audits": Table.of(audits), "shapes": Table.of(shapes)}
     return Outcome(tables, of_obscuring(tables))
 
@@ -100,13 +97,13 @@ def _named(sampler: Design) -> dict[str, Cell]:
 
 def _audit(sampler: Design) -> dict[str, Cell]:
     audit = sampler.audit
-    return {
-        **_named(sampler),
+    first, second = audit.witness.minima
+    return _named(sampler) | {
         "excess_factor": audit.excess_factor,
         "violates": violates(sampler),
         "inequalities": audit.rows,
-        "first_minimum": audit.witness.minima[0],
-        "second_minimum": audit.witness.minima[1],
+        "first_minimum": first,
+        "second_minimum": second,
         "data_sets": data_sets(sampler),
     }
 
@@ -135,57 +132,55 @@ def of_obscuring(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw q_m: one colour for each epsilon in the figures, one for each rule in the cases."""
-    shapes, audits = outcome.tables["shapes"], outcome.tables["audits"]
-    places = shapes.distinct("place")
-    figure, panels = drawing.panels(
-        len(places), across="smallest count $m$", up="obscuring probability $q_m$", height=0.75
+    figure, panels = drawing.by_panel(
+        outcome.tables["shapes"],
+        ["place"],
+        "$n = {records}$, $k = {categories}$",
+        across="smallest count $m$",
+        up="obscuring probability $q_m$",
+        height=0.75,
     )
-    for axes, place in zip(panels, places, strict=True):
-        part = shapes.select(place=place)
-        at = part.records[0]
-        title = f"$n = {at['records']}$, $k = {at['categories']}$"
-        if at["panel"] == _CASE:
-            broken = _draw_case(axes, part, audits.select(place=place))
-            axes.set_title("\n".join([rf"{title}, $\varepsilon = {at['epsilon']:g}$", *broken]))
+    for axes, part in panels.items():
+        first = part.records[0]
+        if first["panel"] == _CASE:
+            broken = _draw_case(axes, part, outcome.tables["audits"].select(place=first["place"]))
+            title = rf"{axes.get_title()}, $\varepsilon = {first['epsilon']:g}$"
+            axes.set_title("\n".join([title, *broken]))
         else:
             _draw_figure(axes, part)
-            axes.set_title(f"{title}, {at['rule']}'s rule")
+            axes.set_title(f"{axes.get_title()}, {first['rule']}'s rule")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(bottom=0.0)
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, [*panels])
 
 
 def _draw_figure(axes: Axes, part: Table) -> None:
     """Draw curves up to the first q_m = 0; later values lie on the axis."""
     epsilons = part.distinct("epsilon")
-    last = max((row["m"] for row in part.records if row["q"] > 0), default=0) + 1
     for colour, epsilon in zip(style.series(len(epsilons)), epsilons, strict=True):
         for rule in part.distinct("rule"):
-            rows = part.select(epsilon=epsilon, rule=rule).records
-            zero = next((row["m"] for row in rows if row["q"] == 0), rows[-1]["m"])
-            at = [(row["m"], row["q"]) for row in rows if row["m"] <= zero]
+            q = part.select(epsilon=epsilon, rule=rule).column("q")
+            shown = q[: q.index(0.0) + 1] if 0.0 in q else q
             looks: dict[str, Any] = {"label": rf"$\varepsilon = {epsilon:g}$", "linestyle": "-"}
             if rule == "exact":
                 looks = {"marker": "o", "markerfacecolor": "none", "linestyle": "none"}
                 looks |= {"markeredgewidth": 0.7, "label": "_exact"}
-            axes.plot(*zip(*at, strict=True), color=colour, clip_on=False, zorder=3, **looks)
+            axes.plot(range(len(shown)), shown, color=colour, clip_on=False, zorder=3, **looks)
     axes.plot([], [], "o", color="grey", markerfacecolor="none", label="exact rule, for each")
-    axes.set_xlim(0, last)
+    axes.set_xlim(0, max((row["m"] for row in part.records if row["q"] > 0), default=0) + 1)
 
 
 def _draw_case(axes: Axes, part: Table, audits: Table) -> list[str]:
     """Draw the rules of a case, and return what their audits say."""
     broken = []
     for rule in [name for name in RULES if name in audits.column("rule")]:
-        (label, looks), curve = RULES[rule], part.select(rule=rule)
-        axes.plot(curve.column("m"), curve.column("q"), label=label, clip_on=False, **looks)
+        (label, looks), q = RULES[rule], part.select(rule=rule).column("q")
+        axes.plot(range(len(q)), q, label=label, clip_on=False, **looks)
         (audit,) = audits.select(rule=rule).records
         if audit["violates"]:
             broken.append(f"{label}: {audit['excess_factor']:.4f} $e^\\varepsilon$")
             ends = sorted({audit["first_minimum"], audit["second_minimum"]})
-            values = dict(zip(curve.column("m"), curve.column("q"), strict=True))
-            cross = {"color": style.ROLES["limit"].colour, "zorder": 5, "linestyle": "none"}
-            label = "smallest counts of a violating pair"
-            axes.plot(ends, [values[m] for m in ends], marker="x", label=label, **cross)
+            cross = drawing.points("limit", zorder=5, label="smallest counts of a violating pair")
+            axes.plot(ends, [q[m] for m in ends], **cross)
     axes.margins(0.05)
     return broken

@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 import dpopt
 from dpopt import roo
+from dpopt.roo.setting import UNIT
 from experiments import drawing
 from experiments.parameters import Probability, Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
@@ -21,7 +22,12 @@ _SOLVED = {
     "journal-repaired": ("journal's program", "variant"),
     "exact": ("exact program", "optimum"),
 }
-_UNIT = 1 << 62
+_BACKENDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "highs": ("HiGHS", {"linestyle": "-"}),
+    "cvxpy": ("cvxpy", {"linestyle": "none", "markerfacecolor": "none", "markersize": 7.0}),
+}
+# n, k and epsilon.
+_Setting = tuple[int, int, float]
 # Below this a difference of doubles is that of rounding; the picture shows it there.
 _LEAST = 1e-17
 
@@ -59,22 +65,15 @@ def run(config: Config) -> Outcome:
     """Solve both programs at each setting, and compare them with the recursions."""
     grid = list(product(config.records, config.categories, config.epsilons))
     rows = [
-        _compared(roo.RooSetting(n, k, epsilon), rule, backend)
-        for n, k, epsilon in track(grid)
+        _compared(setting, rule, backend)
+        for setting in track(grid)
         for rule in _SOLVED
-        for backend in (("highs", "cvxpy") if n in config.cvxpy_records else ("highs",))
+        for backend in (("highs", "cvxpy") if setting[0] in config.cvxpy_records else ("highs",))
     ]
-    shown = roo.RooSetting(26, 3, 0.05)
+    n, k, epsilon = shown = (26, 3, 0.05)
     curves: list[dict[str, Cell]] = [
-        {
-            "records": shown.records,
-            "categories": shown.categories,
-            "epsilon": shown.epsilon,
-            "rule": rule,
-            "m": m,
-            "recursion": float(recursion),
-            "program": float(program),
-        }
+        {"records": n, "categories": k, "epsilon": epsilon, "rule": rule, "m": m}
+        | {"recursion": float(recursion), "program": float(program)}
         for rule in _SOLVED
         for m, (recursion, program) in enumerate(
             zip(_q(shown, rule), _optimum(shown, rule, "highs")[0], strict=True)
@@ -88,40 +87,32 @@ def run(config: Config) -> Outcome:
     return Outcome(tables, of_programs(tables))
 
 
-def _q(setting: roo.RooSetting, rule: str) -> np.ndarray:
+def _q(setting: _Setting, rule: str) -> np.ndarray:
     """Return q_0, ..., q_M of a recursion."""
-    weights = roo.rule_weights(setting, rule)
-    q = np.zeros(setting.largest_minimum + 1)
-    q[: len(weights)] = [weight / _UNIT for weight in weights]
-    return q
+    limits = roo.RooSetting(*setting)
+    weights = np.array([weight / UNIT for weight in roo.rule_weights(limits, rule)])
+    return np.pad(weights, (0, limits.largest_minimum + 1 - weights.size))
 
 
-def _optimum(setting: roo.RooSetting, rule: str, backend: str) -> tuple[np.ndarray, float]:
-    named: Any = rule
-    rules = dpopt.RevealOrObscure(setting.records, setting.categories, setting.epsilon, named)
-    solution = dpopt.solve(rules.problem(), backend=backend)
+def _optimum(setting: _Setting, rule: Any, backend: str) -> tuple[np.ndarray, float]:  # noqa: ANN401
+    problem = dpopt.RevealOrObscure(*setting, rule).problem()
+    solution = dpopt.solve(problem, backend=backend)
     return np.asarray(solution["q"], dtype=float), float(solution.objective)
 
 
-def _compared(setting: roo.RooSetting, rule: str, backend: str) -> dict[str, Cell]:
-    found, value = _optimum(setting, rule, backend)
+def _compared(setting: _Setting, rule: str, backend: str) -> dict[str, Cell]:
+    optimum, value = _optimum(setting, rule, backend)
     q = _q(setting, rule)
-    printed = _q(setting, "journal") if rule == "journal-repaired" else None
+    repaired = rule == "journal-repaired"
     return {
-        "records": setting.records,
-        "categories": setting.categories,
-        "epsilon": setting.epsilon,
+        **dict(zip(("records", "categories", "epsilon"), setting, strict=True)),
         "rule": rule,
         "backend": backend,
-        "in_q": float(np.abs(found - q).max()),
+        "in_q": float(np.abs(optimum - q).max()),
         "in_value": abs(value - float(q.sum())),
         # What the recursion as printed lacks, at the last m; None for the exact rule.
-        "printed_lacks": None if printed is None else float((found - printed).max()),
+        "printed_lacks": float((optimum - _q(setting, "journal")).max()) if repaired else None,
     }
-
-
-def _worst(rows: list[dict[str, Any]]) -> float:
-    return max((max(row["in_q"], row["in_value"]) for row in rows), default=0.0)
 
 
 def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
@@ -158,41 +149,42 @@ def of_programs(tables: dict[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the differences against n with the tolerance, and q_m of both for one setting."""
     figure, (left, right) = drawing.panels(2, height=0.9)
-    table = outcome.tables["differences"]
-    for rule, (name, role) in _SOLVED.items():
-        for backend in table.distinct("backend"):
-            part = table.select(rule=rule, backend=backend).records
-            sizes = sorted({row["records"] for row in part})
-            worst = [_worst([row for row in part if row["records"] == n]) for n in sizes]
-            looks = drawing.line(role, linestyle="-" if backend == "highs" else "none")
-            if backend != "highs":
-                looks |= {"markerfacecolor": "none", "markersize": 7.0}
-            way = "HiGHS" if backend == "highs" else backend
-            left.plot(sizes, np.maximum(worst, _LEAST), label=f"{name}, {way}", **looks)
+    table, curves = outcome.tables["differences"], outcome.tables["curves"]
     (limit,) = outcome.tables["tolerance"].column("tolerance")
-    left.axhline(limit, label="tolerance", **drawing.beside("limit"))
-    left.set(xscale="log", yscale="log")
-    left.margins(0.08)
-    left.set_ylim(
-        _LEAST / 5, 10 * max(limit, *(float(np.max(line.get_ydata())) for line in left.lines))
-    )
-    left.set_xlabel("records $n$")
-    left.set_ylabel("largest difference (probability)")
-    left.set_title("recursion and program")
-    curves = outcome.tables["curves"]
-    at = curves.records[0]
+    top = limit
     for rule, (name, role) in _SOLVED.items():
-        part = curves.select(rule=rule)
-        label, looks = RULES[rule]
-        looks = looks | {"marker": None, "linestyle": "-"}
-        right.plot(part.column("m"), part.column("recursion"), label=label, **looks)
-        points = drawing.line(role, linestyle="none", markerfacecolor="none", markersize=5.0)
-        right.plot(part.column("m"), part.column("program"), label=f"{name}, optimum", **points)
+        for backend, (way, looks) in _BACKENDS.items():
+            worst: dict[int, float] = {}
+            for row in table.select(rule=rule, backend=backend).records:
+                difference = max(row["in_q"], row["in_value"], _LEAST)
+                worst[row["records"]] = max(difference, worst.get(row["records"], 0.0))
+            if worst:
+                look = drawing.line(role, **looks, label=f"{name}, {way}")
+                left.plot(*zip(*sorted(worst.items()), strict=True), **look)
+                top = max(top, *worst.values())
+        label, line = RULES[rule]
+        opened = drawing.points(role, markerfacecolor="none", markersize=5.0)
+        shown = {
+            "recursion": (label, line | {"marker": None, "linestyle": "-"}),
+            "program": (f"{name}, optimum", opened),
+        }
+        drawing.draw_columns(right, curves.select(rule=rule), "m", shown)
+    left.axhline(limit, label="tolerance", **drawing.beside("limit"))
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="records $n$",
+        ylabel="largest difference (probability)",
+        title="recursion and program",
+    )
+    left.margins(0.08)
+    left.set_ylim(_LEAST / 5, 10 * top)
+    title = r"$n = {records}$, $k = {categories}$, $\varepsilon = {epsilon:g}$"
     right.xaxis.set_major_locator(MaxNLocator(integer=True))
     right.margins(0.06)
-    right.set_xlabel("smallest count $m$")
-    right.set_ylabel("obscuring probability $q_m$")
-    right.set_title(
-        rf"$n = {at['records']}$, $k = {at['categories']}$, $\varepsilon = {at['epsilon']:g}$"
+    right.set(
+        xlabel="smallest count $m$",
+        ylabel="obscuring probability $q_m$",
+        title=title.format(**curves.records[0]),
     )
     return drawing.finish(figure, [left, right])

@@ -25,7 +25,6 @@ from dpopt.roo.setting import UNIT
 from dpopt.shape import Design
 from experiments.roo.accuracy import lower_bound
 
-METHODS = ("laplace", "subrr", "roo")
 _MOST_RECORDS = 10**15
 
 
@@ -45,6 +44,10 @@ def roo_bound(setting: RooSetting) -> float:
     return least_obscuring(setting) * (1 - 1 / setting.categories)
 
 
+BOUNDS = {"laplace": laplace_bound, "subrr": subrr_bound, "roo": roo_bound}
+"""What was known before, and ROO, by name."""
+
+
 def least_obscuring(setting: RooSetting) -> float:
     """Return q_0 = 1 / (1 + (n / k) (e^epsilon - 1)): the least q of ROO (theorem 1)."""
     return 1.0 / (1.0 + setting.records / setting.categories * math.expm1(setting.epsilon))
@@ -58,12 +61,8 @@ def journal_is_private(setting: RooSetting) -> bool:
     Raising q_M to t_M where k does not divide n ("journal-repaired") makes it always private. The
     proof is on the page docs/theorems/journal.md. e is the setting's `ratio`.
     """
-    n, k, last, gain = (
-        setting.records,
-        setting.categories,
-        setting.largest_minimum,
-        setting.ratio - 1,
-    )
+    n, k, last = setting.records, setting.categories, setting.largest_minimum
+    gain = setting.ratio - 1
     if n % k == 0 or last == 0 or gain * last >= 1:
         return True
     needed = (1 - gain * last) / (1 + gain * (Fraction(n, k) - last))
@@ -93,23 +92,19 @@ def ds_roo_bound(sampler: Design, least_probability: float) -> DsRooBound:
     """
     setting = sampler.setting
     n, k = setting.records, setting.categories
-    gamma = least_probability
-    rest = 1 - 1 / k
-    # Where q_{m_0} is 0, a larger m_0 only raises delta.
+    share = 1 - 1 / k
     q = _falling(sampler)
-    best = DsRooBound(float(q[0]) * rest, None)
-    if setting.constant:
-        return best
-    last = min(math.ceil(n * gamma) - 1, q.size - 1)
-    if last < 1:
+    best = DsRooBound(float(q[0]) * share, None)
+    # Where q_{m_0} is 0, a larger m_0 only raises delta.
+    last = min(math.ceil(n * least_probability) - 1, q.size - 1)
+    if setting.constant or last < 1:
         return best
     m = np.arange(1, last + 1)
-    tails = k * np.exp(-2 * n * (gamma - m / n) ** 2)
-    values = (q[1 : last + 1] + q[0] * tails) * rest
+    tails = k * np.exp(-2 * n * (least_probability - m / n) ** 2)
+    values = (q[1 : last + 1] + q[0] * tails) * share
     place = int(values.argmin())
-    if values[place] >= best.value:
-        return best
-    return DsRooBound(float(values[place]), place + 1)
+    lowest = DsRooBound(float(values[place]), place + 1)
+    return lowest if lowest.value < best.value else best
 
 
 def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
@@ -119,16 +114,14 @@ def ds_roo_binomial_bound(sampler: Design, least_probability: float) -> float:
     so at most their sum, and each E[q_{c_y}] is at most E[q_C] for a q that does not increase (one
     that does is raised to the largest q_j with j >= m first).
     """
-    setting = sampler.setting
-    n, k = setting.records, setting.categories
-    gamma = least_probability
+    n, k = sampler.setting.records, sampler.setting.categories
     q = _falling(sampler)
-    if setting.constant:
-        return float(q[0]) * (1 - 1 / k)
+    of_roo = float(q[0]) * (1 - 1 / k)
+    if sampler.setting.constant:
+        return of_roo
     from scipy.stats import binom  # slow to load
 
-    mean = float(q @ binom.pmf(np.arange(q.size), n, gamma))
-    return min(float(q[0]) * (1 - 1 / k), (k - 1) * mean)
+    return min(of_roo, (k - 1) * float(q @ binom.pmf(np.arange(q.size), n, least_probability)))
 
 
 def _falling(sampler: Design) -> npt.NDArray[np.float64]:
@@ -143,14 +136,12 @@ def smooth_floor_binomial_bound(sampler: Design, least_probability: float) -> fl
     K(y) = w(c_y) / Z < c_y / n lose, at most 1 - n / Z <= (Z - n) / n in all; w(c) - c does not
     increase, and it is 0 from c* on.
     """
-    setting = sampler.setting
-    n, k = setting.records, setting.categories
-    gamma = least_probability
-    c = np.arange(min(sampler.floor.size, n + 1))
     from scipy.stats import binom  # slow to load
 
-    mean = float((sampler.floor[: c.size] - c) @ binom.pmf(c, n, gamma))
-    return min(1.0, k / n * mean)
+    n, k = sampler.setting.records, sampler.setting.categories
+    c = np.arange(min(sampler.floor.size, n + 1))
+    lifted = (sampler.floor[: c.size] - c) @ binom.pmf(c, n, least_probability)
+    return min(1.0, k / n * float(lifted))
 
 
 @dataclass(frozen=True)

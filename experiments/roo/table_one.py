@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import cycle, product
+from itertools import product
 from typing import Annotated, Any
 
 from annotated_types import Gt, Lt
 from matplotlib.figure import Figure
 
-import dpopt
 from dpopt import roo
 from experiments import drawing
 from experiments.parameters import Some, configuration
 from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.roo import published
 from experiments.roo.accuracy import expected_output, lower_bound
-from experiments.roo.baselines import two_level
-from experiments.roo.published import (
-    METHODS,
-    ds_roo_binomial_bound,
-    ds_roo_bound,
-    ds_roo_rate,
-    ds_roo_records,
-    laplace_bound,
-    lower_bound_records,
-    records_needed,
-    roo_bound,
-    subrr_bound,
-)
+from experiments.roo.baselines import rule_sampler, two_level
 from experiments.verdicts import judged
 
 # Where two numbers of records are close, the earlier is drawn wide below the later.
@@ -35,10 +23,8 @@ _NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "laplace": ("Raskhodnikova et al., (5)", drawing.line("noise", linestyle="-")),
     "subrr": ("Cheu, Nayak, (6)", drawing.line("baseline-3", linestyle="-", markersize=5.0)),
     "roo": ("ROO, (9)", drawing.line("baseline-2", linestyle="-", linewidth=3.4, marker="")),
-    "ds_roo": ("DS-ROO by (50)", drawing.line("paper", markersize=2.5)),
 }
-
-
+_DS_ROO = "DS-ROO by (50)", drawing.line("paper", markersize=2.5)
 # Gamma times k.
 _FRACTIONS = (0.2, 0.8)
 
@@ -75,18 +61,15 @@ def run(config: Config) -> Outcome:
 
 def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
     setting = roo.RooSetting(n, k, epsilon)
-    rate = ds_roo_rate(setting, gamma)
-    journal = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, "journal"))
-    best = ds_roo_bound(journal, gamma)
-    exact = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon))
+    rate = published.ds_roo_rate(setting, gamma)
+    journal, exact = (rule_sampler(n, k, epsilon, rule) for rule in ("journal", "exact"))
+    best = published.ds_roo_bound(journal, gamma)
     return {
         "records": n,
         "categories": k,
         "epsilon": epsilon,
         "gamma": gamma,
-        "laplace": laplace_bound(setting),
-        "subrr": subrr_bound(setting),
-        "roo": roo_bound(setting),
+        **{name: bound(setting) for name, bound in published.BOUNDS.items()},
         "table_i_leading": rate.leading,
         "rate_42": rate.value,
         "m_0_40": rate.minimum,
@@ -95,25 +78,19 @@ def _bound(n: int, k: int, epsilon: float, gamma: float) -> dict[str, Cell]:
         "bound_50": best.value,
         "m_0_50": best.minimum,
         "first_zero_q": len(journal.q),
-        "binomial": ds_roo_binomial_bound(exact, gamma),
+        "binomial": published.ds_roo_binomial_bound(exact, gamma),
         "exact": expected_output(exact, two_level(k, gamma, k - 1)).total_variation,
         "lower": lower_bound(setting).value,
     }
 
 
 def _size(alpha: float, k: int, epsilon: float) -> dict[str, Cell]:
-    by_gamma = {
-        f"ds_roo_{share:g}_of_1/k": ds_roo_records(alpha, k, epsilon, share / k, "journal")
-        for share in _FRACTIONS
-    }
-    return {
-        "categories": k,
-        "epsilon": epsilon,
-        "alpha": alpha,
-        **{name: records_needed(name, alpha, k, epsilon) for name in METHODS},
-        **by_gamma,
-        "lower": lower_bound_records(alpha, k, epsilon),
-    }
+    sizes = {name: published.records_needed(name, alpha, k, epsilon) for name in published.BOUNDS}
+    for share in _FRACTIONS:
+        at_gamma = published.ds_roo_records(alpha, k, epsilon, share / k, "journal")
+        sizes[f"ds_roo_{share:g}_of_1/k"] = at_gamma
+    sizes["lower"] = published.lower_bound_records(alpha, k, epsilon)
+    return {"categories": k, "epsilon": epsilon, "alpha": alpha, **sizes}
 
 
 def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
@@ -149,30 +126,32 @@ def of_table_one(tables: Mapping[str, Table]) -> tuple[Comparison, ...]:
 def plot(outcome: Outcome) -> Figure:
     """Draw the records needed against alpha: a row for each k, a column for each epsilon."""
     sizes = outcome.tables["records"]
-    categories = sizes.distinct("categories")
-    epsilons = sizes.distinct("epsilon")
-    figure, panels = drawing.panels(
-        len(categories) * len(epsilons),
-        min(3, len(epsilons)),
-        across=r"accuracy $\alpha$",
-        up="records $n$",
+    figure, panels = drawing.by_panel(
+        sizes,
+        ("categories", "epsilon"),
+        r"$k = {categories}$, $\varepsilon = {epsilon:g}$",
+        min(3, len(sizes.distinct("epsilon"))),
+        r"accuracy $\alpha$",
+        "records $n$",
         height=0.85,
         sharex=True,
         sharey=True,
     )
-    for axes, (k, epsilon) in zip(panels, product(categories, epsilons), strict=True):
-        part, dashes = sizes.select(categories=k, epsilon=epsilon), cycle(["-", "--", ":", "-."])
-        for name in [n for n in part.columns[3:] if n != "lower"]:
-            label, role = _NAMES["ds_roo" if name.startswith("ds_roo") else name]
-            looks = dict(role)
-            if name not in _NAMES:
-                fraction = name.removeprefix("ds_roo_").removesuffix("_of_1/k")
-                label += rf", $\gamma = {fraction}/k$"
-                looks["linestyle"] = next(dashes)
-            if len(part.rows) == 1:
-                looks["marker"] = looks["marker"] or "_"
-            axes.plot(part.column("alpha"), part.column(name), label=label, **looks)
+    label, look = _DS_ROO
+    curves = _NAMES | {
+        f"ds_roo_{share:g}_of_1/k": (
+            rf"{label}, $\gamma = {share:g}/k$",
+            look | {"linestyle": dash},
+        )
+        for share, dash in zip(_FRACTIONS, ("-", "--"), strict=True)
+    }
+    for axes, rows in panels.items():
+        if len(rows.rows) == 1:
+            curves = {
+                name: (label, look | {"marker": look["marker"] or "_"})
+                for name, (label, look) in curves.items()
+            }
+        drawing.draw_columns(axes, rows, "alpha", curves)
         axes.set(xscale="log", yscale="log")
         axes.margins(0.08)
-        axes.set_title(rf"$k = {k}$, $\varepsilon = {epsilon:g}$")
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, [*panels])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
@@ -23,6 +23,7 @@ from experiments.roo.baselines import (
     DataSets,
     distances,
     estimated_distances,
+    rule_sampler,
     smooth_floor,
     subrr,
 )
@@ -67,11 +68,6 @@ class Config:
     draws: Annotated[int, Ge(2)] = 4_000
     seed: Seed = 7
 
-    @property
-    def settings(self) -> tuple[tuple[int, float], ...]:
-        """All (k, epsilon)."""
-        return tuple((k, epsilon) for epsilon in self.epsilons for k in self.categories)
-
 
 @experiment(
     "roo-utility",
@@ -83,89 +79,66 @@ def run(config: Config) -> Outcome:
     """Measure each sampler on every data set up to the order of the categories."""
     rng = np.random.default_rng(config.seed)
     rows: list[dict[str, Cell]] = []
-    for (k, epsilon), n in track(list(product(config.settings, config.records))):
-        rows += _records(n, k, epsilon, rng, config.draws)
+    cases = product(config.epsilons, config.categories, config.records)
+    for epsilon, k, n in track(list(cases)):
+        where: dict[str, Cell] = {"categories": k, "epsilon": epsilon, "records": n}
+        rows += [where | row for row in _records(n, k, epsilon, rng, config.draws)]
     table = Table.of(rows)
     return Outcome({"utility": table}, of_utility(table))
 
 
 def _records(
     n: int, k: int, epsilon: float, rng: np.random.Generator, draws: int
-) -> list[dict[str, Cell]]:
-    data = DataSets.of(n, k)
-    rules = ("roo", "journal-repaired", "exact")
-    samplers: dict[str, Design] = {
-        "subrr": subrr(n, k, epsilon),
-        **{rule: dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule)) for rule in rules},
-    }
-    if (smooth := smooth_floor(n, k, epsilon)) is not None:
-        samplers["smooth-floor"] = smooth
-    rows = [_laplace(roo.RooSetting(n, k, epsilon), data, rng, draws)]
-    rows += [_measured(name, sampler, data) for name, sampler in samplers.items()]
-    worst = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="worst-case"))
-    bayes = dpopt.design(dpopt.BestSampler(n, k, epsilon, objective="mean"))
-    attained = float(distances(worst, data).max())
-    mean = float(data.weights @ distances(bayes, data))
-    lower = lower_bound(worst.setting).value
-    rows += [
-        _row("optimum", attained, mean),
-        _row("optimum-bound", worst.bound, bayes.bound),
-        _row("lower-bound", lower, None),
-    ]
-    where: dict[str, Cell] = {"categories": k, "epsilon": epsilon, "records": n}
-    return [{**where, **row} for row in rows]
-
-
-def _row(
-    sampler: str,
-    worst: float | None,
-    mean: float | None,
-    errors: tuple[float, float] | None = None,
-    counts: str | None = None,
-) -> dict[str, Cell]:
-    return {
-        "sampler": sampler,
-        "worst_case": worst,
-        "mean": mean,
-        "worst_error": None if errors is None else errors[0],
-        "mean_error": None if errors is None else errors[1],
-        "worst_counts": counts,
-    }
-
-
-def _measured(name: str, sampler: Design, data: DataSets) -> dict[str, Cell]:
-    found = distances(sampler, data)
-    # Equal distances differ in the last digit; the first of them is the same on every machine.
-    place = int(np.flatnonzero(found >= found.max() - 1e-12)[0])
-    counts = str(tuple(data.counts[place].tolist()))
-    return _row(name, float(found.max()), float(data.weights @ found), counts=counts)
-
-
-def _laplace(
-    setting: roo.RooSetting, data: DataSets, rng: np.random.Generator, draws: int
-) -> dict[str, Cell]:
-    """Estimate the distances; the worst data set is chosen by other draws than measure it."""
-    chosen, _ = estimated_distances(setting, data, rng, draws)
-    found, errors = estimated_distances(setting, data, rng, draws)
-    place = int(chosen.argmax())
+) -> Iterator[dict[str, Cell]]:
+    data, setting = DataSets.of(n, k), roo.RooSetting(n, k, epsilon)
+    # The worst data set is chosen by other draws than measure it.
+    first, _ = estimated_distances(setting, data, rng, draws)
+    means, errors = estimated_distances(setting, data, rng, draws)
+    place = int(first.argmax())
     mean_error = math.sqrt(float(np.square(data.weights * errors).sum()))
-    counts = str(tuple(data.counts[place].tolist()))
-    mean = float(data.weights @ found)
-    return _row("laplace", float(found[place]), mean, (float(errors[place]), mean_error), counts)
+    errors_of = {"worst_error": float(errors[place]), "mean_error": mean_error}
+    yield _row("laplace", data, means, place) | errors_of
+    rules = ("roo", "journal-repaired", "exact")
+    samplers: dict[str, Design | None] = {
+        "subrr": subrr(n, k, epsilon),
+        **{rule: rule_sampler(n, k, epsilon, rule) for rule in rules},
+        "smooth-floor": smooth_floor(n, k, epsilon),
+    }
+    for name, sampler in samplers.items():
+        if sampler is not None:
+            values = distances(sampler, data)
+            # Equal distances differ in the last digit; the first of them is the same everywhere.
+            yield _row(name, data, values, int(np.flatnonzero(values >= values.max() - 1e-12)[0]))
+    worst, bayes = (
+        dpopt.design(dpopt.BestSampler(n, k, epsilon, objective=objective))
+        for objective in ("worst-case", "mean")
+    )
+    best = {"worst_case": float(distances(worst, data).max())}
+    yield (
+        _EMPTY | {"sampler": "optimum", "mean": float(data.weights @ distances(bayes, data))} | best
+    )
+    bounds = {"worst_case": worst.bound, "mean": bayes.bound}
+    yield _EMPTY | {"sampler": "optimum-bound"} | bounds
+    yield _EMPTY | {"sampler": "lower-bound", "worst_case": lower_bound(setting).value}
 
 
-def _settings(table: Table) -> list[dict[str, dict[str, Any]]]:
-    """Return the rows of each setting by the name of their sampler."""
-    found: dict[tuple[Cell, ...], dict[str, dict[str, Any]]] = {}
-    for row in table.records:
-        key = (row["categories"], row["epsilon"], row["records"])
-        found.setdefault(key, {})[row["sampler"]] = row
-    return list(found.values())
+_COLUMNS = ("sampler", "worst_case", "mean", "worst_error", "mean_error", "worst_counts")
+_EMPTY: dict[str, Cell] = dict.fromkeys(_COLUMNS)
+
+
+def _row(name: str, data: DataSets, values: np.ndarray, place: int) -> dict[str, Cell]:
+    """Return the distances of a sampler, of which that in a place is the worst."""
+    return _EMPTY | {
+        "sampler": name,
+        "worst_case": float(values[place]),
+        "mean": float(data.weights @ values),
+        "worst_counts": str(tuple(data.counts[place].tolist())),
+    }
 
 
 def of_utility(utility: Table) -> tuple[Comparison, ...]:
     """Compare the measured distances of small settings with what the journal paper claims."""
-    settings = _settings(utility)
+    settings = [*utility.grouped("sampler", "categories", "epsilon", "records").values()]
     ahead = sum(
         at["laplace"]["worst_case"] + _ERRORS * at["laplace"]["worst_error"]
         < at["roo"]["worst_case"]
@@ -200,37 +173,29 @@ def plot(outcome: Outcome) -> Figure:
     table = outcome.tables["utility"]
     settings = table.distinct("categories", "epsilon")
     figure, panels = drawing.panels(2 * len(settings), 2, "records $n$", height=0.7, sharex=True)
-    columns = (("worst_case", "worst case"), ("mean", "mean, $P$ uniform"))
-    for axes, ((k, epsilon), (column, name)) in zip(
-        panels, product(settings, columns), strict=True
-    ):
-        _draw(axes, table.select(categories=k, epsilon=epsilon), column)
+    columns = (("worst", "worst_case", "worst case"), ("mean", "mean", "mean, $P$ uniform"))
+    cases = product(settings, columns)
+    for axes, ((k, epsilon), (short, column, name)) in zip(panels, cases, strict=True):
+        part = table.select(categories=k, epsilon=epsilon)
+        sizes = part.distinct("records")
+        for sampler, (label, look) in CURVES.items():
+            curve = part.select(sampler=sampler)
+            if None in curve.column(column) or not curve.rows:
+                continue
+            marker = look["marker"] or ("_" if len(curve.rows) == 1 else "")
+            curves = {column: (label, look | {"marker": marker})}
+            drawing.draw_columns(axes, curve, "records", curves, least=0.0)
+            if None not in (errors := curve.column(f"{short}_error")):
+                at, values = curve.column("records"), curve.column(column)
+                axes.errorbar(at, values, yerr=errors, fmt="none", color=look["color"], capsize=2)
         title = rf"{name}, $k = {k}$, $\varepsilon = {epsilon:g}$"
-        axes.set(title=title, ylabel="total variation")
+        axes.set(xscale="log", yscale="log", title=title, ylabel="total variation")
+        axes.margins(0.07)
+        if len(sizes) == 1:
+            axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
+        axes.set_xticks(sizes, [str(n) for n in sizes])
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_ticks([], minor=True)
     return drawing.finish(figure, panels)
-
-
-def _draw(axes: Axes, part: Table, column: str) -> None:
-    for name, (label, role) in CURVES.items():
-        looks = dict(role)
-        curve = part.select(sampler=name)
-        values = curve.column(column)
-        if None in values or not values:
-            continue
-        at = curve.column("records")
-        if len(at) == 1:
-            looks["marker"] = looks["marker"] or "_"
-        axes.plot(at, [v if v > 0 else math.nan for v in values], label=label, **looks)
-        errors = curve.column(column.replace("_case", "") + "_error")
-        if None not in errors:
-            axes.errorbar(at, values, yerr=errors, fmt="none", color=looks["color"], capsize=2)
-    sizes = sorted(set(part.column("records")))
-    axes.set(xscale="log", yscale="log")
-    axes.margins(0.07)
-    if len(sizes) == 1:
-        axes.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.set_xticks([], minor=True)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.set_yticks([], minor=True)

@@ -52,22 +52,17 @@ def run(config: Config) -> Outcome:
         for above in config.above
     ]
     remark.append(_remark(127, 1, math.log(66 / 65)))
-    theorem = []
+    theorem: list[dict[str, Any]] = []
     for drawn in config.replacement:
         mechanism = smoothed.SamplingHistogram(n, drawn, replacement=True)
-        epsilon = 1.0
         exact = math.exp(smoothed.log_exposure(mechanism))
-        largest = float(smoothed.privacy_profile(mechanism, epsilon).delta.max())
+        largest = float(smoothed.privacy_profile(mechanism, 1.0).delta.max())
         row = {"records": n, "drawn": drawn, "dp_delta": exact, "largest_profile": largest}
         theorem.append(row | {"out_of_reach": drawn / (n + 1)})
     lemmas = [_lemma_10(config), _lemma_2(), _corollary_3()]
-    tables = {
-        "remark_8": Table.of(remark),
-        "theorem_5": Table.of(theorem),
-        "lemmas": Table.of(lemmas),
-    }
-    of_bounds = (_of_remark(remark), _of_theorem(theorem))
-    return Outcome(tables, (*of_bounds, *_of_lemmas(*lemmas)))
+    tables = {"remark_8": remark, "theorem_5": theorem, "lemmas": lemmas}
+    compared = _comparisons(remark, theorem, *lemmas)
+    return Outcome({name: Table.of(rows) for name, rows in tables.items()}, compared)
 
 
 def _remark(n: int, drawn: int, epsilon: float) -> dict[str, Any]:
@@ -92,7 +87,7 @@ def _lemma_10(config: Config) -> dict[str, Any]:
         epsilon = rng.uniform(0.0, 1.5)
         utility = candidates_utility(np.array([p, q]), 1.0 / (1.0 + math.exp(-epsilon)))
         if utility > 1e-9:
-            ratios.append((_stick(p, q, epsilon) + _stick(q, p, epsilon)) / utility)
+            ratios.append(sum(_sticks(p, q, epsilon)) / utility)
     # Pairs with utility 0 at every drawn epsilon have no ratio.
     ends = {"least": min(ratios, default=0.0), "largest": max(ratios, default=0.0)}
     return {"lemma": "10", "pairs": len(ratios)} | ends
@@ -100,10 +95,9 @@ def _lemma_10(config: Config) -> dict[str, Any]:
 
 def _lemma_2() -> dict[str, Any]:
     """Return u and d + d' for n = 3, T = 1, where the others are in categories 0 and 1."""
-    epsilon = math.log(2.0)
     rows = np.array([[2, 1, 0], [1, 2, 0], [1, 1, 1]]) / 3.0  # the distribution of the record drawn
-    utility = candidates_utility(rows, 1.0 / (1.0 + math.exp(-epsilon)))
-    both = _stick(rows[0], rows[1], epsilon) + _stick(rows[1], rows[0], epsilon)
+    both = sum(_sticks(rows[0], rows[1], math.log(2.0)))
+    utility = candidates_utility(rows, 1.0 / (1.0 + math.exp(-math.log(2.0))))
     return {"lemma": "2", "pairs": 1, "least": both, "largest": utility}
 
 
@@ -118,48 +112,47 @@ def _corollary_3() -> dict[str, Any]:
     rows[1, :-1] = [unit, *[ratio / 12 * unit] * shared]
     rows[2:, 1:-1] = (1 + ratio / 12) * unit * np.eye(shared)
     rows[:, -1] = 1 - rows.sum(axis=1)
+    delta = max(max(_sticks(rows[0], row, math.log(ratio))) for row in rows[1:])
     utility = candidates_utility(rows, ratio / (ratio + 1))
-    pairs = [pair for row in rows[1:] for pair in ((rows[0], row), (row, rows[0]))]
-    delta = max(_stick(p, q, math.log(ratio)) for p, q in pairs)
     return {"lemma": "corollary 3", "pairs": 1, "least": 2 * delta, "largest": utility}
 
 
-def _stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+def _sticks(p: np.ndarray, q: np.ndarray, epsilon: float) -> list[float]:
+    """Return the hockey-sticks of two distributions, in both directions."""
     # Doubles: 2/3 and e^(ln 2) / 3 differ in their last digit.
-    return float(np.sum(np.maximum(0.0, p - math.exp(epsilon) * q - 1e-15)))
+    gains = (one - math.exp(epsilon) * other - 1e-15 for one, other in ((p, q), (q, p)))
+    return [float(np.sum(np.maximum(0.0, gain))) for gain in gains]
 
 
-def _of_remark(rows: list[dict[str, Any]]) -> Comparison:
-    ours = all(
-        row["lower"] - _TOLERANCE <= row["exact"] <= row["ours"] + _TOLERANCE for row in rows
-    )
-    return judged(
-        "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
-        rows,
-        lambda row: row["exact"] <= row["remark_8"] + _TOLERANCE,
-        "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
-        show=("records", "drawn", "epsilon", "exact", "remark_8"),
-        worst=lambda row: row["exact"] - row["remark_8"],
-        said="Natural logarithms, fair coins; log_upper_bound "
-        f"{'holds in all' if ours else 'fails too'}.",
-    )
-
-
-def _of_theorem(rows: list[dict[str, Any]]) -> Comparison:
-    return judged(
-        "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
-        rows,
-        lambda row: row["dp_delta"] >= row["out_of_reach"],
-        "coupling proof, and the largest profile of all databases",
-        show=("records", "drawn", "dp_delta", "out_of_reach"),
-        said="1 - (1 - 1/n)^T is enough.",
-    )
-
-
-def _of_lemmas(
-    ten: dict[str, Any], two: dict[str, Any], three: dict[str, Any]
+def _comparisons(
+    remark: list[dict[str, Any]],
+    theorem: list[dict[str, Any]],
+    ten: dict[str, Any],
+    two: dict[str, Any],
+    three: dict[str, Any],
 ) -> tuple[Comparison, ...]:
+    ours = all(
+        row["lower"] - _TOLERANCE <= row["exact"] <= row["ours"] + _TOLERANCE for row in remark
+    )
     return (
+        judged(
+            "delta <= exp(-g f n / 6) + m exp(-f n / 8) for epsilon > ln(1/(1 - eta)) (Remark 8).",
+            remark,
+            lambda row: row["exact"] <= row["remark_8"] + _TOLERANCE,
+            "exact expectation over all databases; n = 127 in fractions (test_smoothed_bounds)",
+            show=("records", "drawn", "epsilon", "exact", "remark_8"),
+            worst=lambda row: row["exact"] - row["remark_8"],
+            said="Natural logarithms, fair coins; log_upper_bound "
+            f"{'holds in all' if ours else 'fails too'}.",
+        ),
+        judged(
+            "With replacement no delta <= T/(n + 1) is enough for DP (Theorem 5).",
+            theorem,
+            lambda row: row["dp_delta"] >= row["out_of_reach"],
+            "coupling proof, and the largest profile of all databases",
+            show=("records", "drawn", "dp_delta", "out_of_reach"),
+            said="1 - (1 - 1/n)^T is enough.",
+        ),
         statement(
             "d(x, x') + d(x', x) <= 3 u (Lemma 10).",
             f"At most {ten['largest']:.4f} u over {ten['pairs']} random pairs; 2 u is proved.",
@@ -191,13 +184,13 @@ def _of_lemmas(
 def plot(outcome: Outcome) -> Figure:
     """Draw both bounds over the exact value against T/n, and DP's delta with replacement."""
     figure, (left, right) = drawing.panels(2, height=0.8)
-    remark, theorem = outcome.tables["remark_8"].records, outcome.tables["theorem_5"]
-    rates = [row["drawn"] / row["records"] for row in remark]
+    remark, theorem = outcome.tables["remark_8"], outcome.tables["theorem_5"]
+    rates = [row["drawn"] / row["records"] for row in remark.records]
     for column, label, role in (
         ("remark_8", "Remark 8", "paper"),
         ("ours", "bound of this package", "optimum"),
     ):
-        gaps = [row[column] - row["exact"] for row in remark]
+        gaps = np.subtract(remark.column(column), remark.column("exact"))
         left.plot(rates, gaps, label=label, **drawing.points(role))
     left.axhline(0.0, label=r"exact $\delta$", **drawing.beside("limit"))
     left.set_yscale("symlog", linthresh=1.0)
@@ -207,14 +200,13 @@ def plot(outcome: Outcome) -> Figure:
         ylabel=r"$\ln$(bound $/$ smoothed $\delta$)",
         title="Remark 8: false below 0",
     )
-    drawn = theorem.column("drawn")
-    look = drawing.line if len(drawn) == 1 else drawing.beside
-    for column, label, looks in (
-        ("out_of_reach", "Theorem 5: no less", look("paper")),
-        ("largest_profile", "largest of all databases", drawing.points("optimum")),
-        ("dp_delta", r"$\delta$ of DP, exact", look("baseline")),
-    ):
-        right.plot(drawn, theorem.column(column), label=label, **looks)
+    look = drawing.line if len(theorem.rows) == 1 else drawing.beside
+    curves = {
+        "out_of_reach": ("Theorem 5: no less", look("paper")),
+        "largest_profile": ("largest of all databases", drawing.points("optimum")),
+        "dp_delta": (r"$\delta$ of DP, exact", look("baseline")),
+    }
+    drawing.draw_columns(right, theorem, "drawn", curves)
     right.set(
         xscale="log",
         yscale="log",

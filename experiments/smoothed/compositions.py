@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import product
 from typing import Annotated, Any
 
@@ -13,10 +14,11 @@ from matplotlib.figure import Figure
 
 from dpopt import smoothed
 from experiments import drawing
+from experiments.arrays import fitted_line
 from experiments.parameters import Count, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
 from experiments.smoothed.bounds import published_log_bound
-from experiments.smoothed.elections import COUNTED, Pi, pmfs, units
+from experiments.smoothed.elections import COUNTED, Pi, draw_targets, pmfs, units
 from experiments.verdicts import not_comparable, observed, statement
 
 _EPSILONS = (
@@ -68,10 +70,10 @@ class Config:
 def run(config: Config) -> Outcome:
     """Maximise over every composition for each size, epsilon and setting."""
     hulls = config.sets()
-    panels = {_TITLES.get(text, text) for text in config.distributions}
+    shown = {_TITLES.get(text, text) for text in config.distributions}
     records = [
         _solved(rate, n, list(hulls[title].values()), epsilon)
-        | {"setting": title, "panel": title in panels}
+        | {"setting": title, "panel": title in shown}
         for title, rate, n in track(list(product(hulls, config.lost_rates, config.records)))
         for epsilon in config.epsilons
     ]
@@ -80,15 +82,16 @@ def run(config: Config) -> Outcome:
         for title, hull in hulls.items()
         for name, share in hull.items()
     ]
-    tables = {"smoothed": Table.of(records), "hull": Table.of(vertices)}
+    table = Table.of(records)
     fits = [
         {"setting": title, "lost_rate": rate, "epsilon": epsilon}
-        | _line(tables["smoothed"].select(setting=title, lost_rate=rate, epsilon=epsilon))
+        | fitted_line(curve.column("records"), curve.column("log10_delta"))
         for title, rate, epsilon in product(hulls, config.lost_rates, config.drawn)
-        if title in panels
+        for curve in [table.select(setting=title, lost_rate=rate, epsilon=epsilon)]
+        if title in shown
     ]
-    tables["fits"] = Table.of(fits)
-    return Outcome(tables, _comparisons(tables), data=COUNTED)
+    tables = {"smoothed": table, "hull": Table.of(vertices), "fits": Table.of(fits)}
+    return Outcome(tables, tuple(_comparisons(tables)), data=COUNTED)
 
 
 def _solved(lost_rate: float, n: int, shares: list[float], epsilon: float) -> dict[str, Any]:
@@ -111,101 +114,75 @@ def _solved(lost_rate: float, n: int, shares: list[float], epsilon: float) -> di
     }
 
 
-def _line(curve: Table) -> dict[str, float | None]:
-    """Return intercept, slope and r squared; None each where fewer than two deltas are above 0."""
-    points = [
-        (r["records"], r["log10_delta"]) for r in curve.records if r["log10_delta"] is not None
-    ]
-    if len(points) < 2:
-        return dict.fromkeys(("a", "b", "r_squared"))
-    sizes, values = np.array(points, dtype=float).T
-    slope, start = np.polyfit(sizes, values, 1)
-    flat = bool(np.ptp(values) == 0.0)
-    square = 1.0 if flat else float(np.corrcoef(sizes, values)[0, 1] ** 2)
-    return {"a": float(start), "b": float(slope), "r_squared": square}
-
-
-def _comparisons(tables: dict[str, Table]) -> tuple[Comparison, ...]:
-    """Return what the paper says of the hull and of the compositions."""
-    fits, values = tables["fits"], tables["smoothed"].select(panel=True)
+def _comparisons(tables: dict[str, Table]) -> Iterator[Comparison]:
+    """Yield what the paper says of the hull and of the compositions."""
+    vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
+    if vertices:
+        share = next(unit.share for unit in units() if unit.name == "NE-2")
+        yield statement(
+            "The hull of the units of 2020 has the vertices DC and NE-2 (Section 6).",
+            f"{' and '.join(vertices)}; NE-2, at {share:.2%}, lies in the interior.",
+            "smallest and largest share among all regions",
+            holds=set(vertices) == {"DC", "NE-2"},
+            name="vertices of 2020",
+        )
+    fits, values = tables["fits"].records, tables["smoothed"].select(panel=True)
+    squares = [fit["r_squared"] or 0.0 for fit in fits]
     good = sum(
-        fit["b"] is not None and fit["b"] < 0 and fit["r_squared"] >= _STRAIGHT
-        for fit in fits.records
+        square >= _STRAIGHT and fit["b"] < 0 for fit, square in zip(fits, squares, strict=True)
     )
-    sizes = len(set(values.column("records")))
-    least = min(square or 0.0 for square in fits.column("r_squared"))
+    sizes, proved = len(values.distinct("records")), all(values.column("certified"))
     exponential = (
         "Smoothed delta is exponentially small in n, with exponential fits (Section 6, G.2).",
         f"log10 delta falls along a line in n (r squared of at least {_STRAIGHT}) in {good} of "
-        f"{len(fits.rows)} curves; the least r squared is {least:.4f}, over {sizes} sizes.",
-        f"{len(values.rows)} maxima over every composition, "
-        f"{'all' if all(values.column('certified')) else 'not all'} certified",
+        f"{len(fits)} curves; the least r squared is {min(squares):.4f}, over {sizes} sizes.",
+        f"{len(values.rows)} maxima over every composition, {'' if proved else 'not '}all "
+        "certified",
     )
     name = "exponential in n, elections"
     if sizes < _FEWEST:
         why = f"{sizes} sizes are too few to tell a line from a curve"
-        of_fits = not_comparable(*exponential, why=why, name=name)
+        yield not_comparable(*exponential, why=why, name=name)
     else:
         rule = (
             f"agrees if each curve falls, and a line in n has an r squared of at least {_STRAIGHT};"
             f" needs at least {_FEWEST} sizes"
         )
-        of_fits = observed(*exponential, alike=good == len(fits.rows), rule=rule, name=name)
-    vertices = tables["hull"].select(setting=_TITLES["units"]).column("distribution")
-    if not vertices:
-        return (of_fits,)
-    share = next(unit.share for unit in units() if unit.name == "NE-2")
-    of_hull = statement(
-        "The hull of the units of 2020 has the vertices DC and NE-2 (Section 6).",
-        f"{' and '.join(vertices)}; NE-2, at {share:.2%}, lies in the interior.",
-        "smallest and largest share among all regions",
-        holds=set(vertices) == {"DC", "NE-2"},
-        name="vertices of 2020",
-    )
-    return (of_hull, of_fits)
+        yield observed(*exponential, alike=good == len(fits), rule=rule, name=name)
 
 
 def plot(outcome: Outcome) -> Figure:
     """Draw log10 of smoothed delta against n, with the fits and DP's delta."""
-    fits, table = outcome.tables["fits"], outcome.tables["smoothed"]
-    panels = fits.distinct("setting", "lost_rate")
-    figure, axes = drawing.panels(
-        len(panels),
-        across="thousands of votes, $n$",
-        up=r"$\log_{10}$ of smoothed $\delta$",
-        height=0.55 if len(panels) == 1 else 0.7,
-    )
-    for panel, (setting, rate) in zip(axes, panels, strict=True):
+    fits, table = outcome.tables["fits"], outcome.tables["smoothed"].select(panel=True)
+    settings = fits.distinct("setting", "lost_rate")
+    across, up = "thousands of votes, $n$", r"$\log_{10}$ of smoothed $\delta$"
+    height = 0.55 if len(settings) == 1 else 0.7
+    figure, panels = drawing.panels(len(settings), 2, across, up, height=height)
+    for axes, (setting, rate) in zip(panels, settings, strict=True):
         where = {"setting": setting, "lost_rate": rate}
-        _panel(panel, table.select(panel=True, **where), fits.select(**where))
-        panel.margins(y=0.1)
-        panel.locator_params(axis="y", steps=[1, 2, 5, 10])
-        panel.set_title(f"{setting}, {100 * rate:g} % lost")
-    return drawing.finish(figure, axes)
+        _panel(axes, table.select(**where), fits.select(**where))
+        axes.set_title(f"{setting}, {100 * rate:g} % lost")
+    return drawing.finish(figure, panels)
 
 
 def _panel(axes: Axes, table: Table, fits: Table) -> None:
     looks = drawing.curves(fits.column("epsilon"))
-    thousands = np.array([])
+    n = np.array(table.distinct("records"))
     for fit in fits.records:
-        curve, look = table.select(epsilon=fit["epsilon"]), looks[fit["epsilon"]]
-        thousands = np.array(curve.column("records")) / 1000
-        values = np.array(curve.column("log10_delta"), float)
-        label = rf"$\varepsilon = {fit['epsilon']:g}$"
-        axes.plot(thousands, values, linestyle="none", label=label, **look)
+        epsilon, look = fit["epsilon"], looks[fit["epsilon"]]
+        values = np.array(table.select(epsilon=epsilon).column("log10_delta"), float)
+        label = rf"$\varepsilon = {epsilon:g}$"
+        axes.plot(n / 1000, values, linestyle="none", label=label, **look)
         if fit["b"] is not None:
-            line = fit["a"] + fit["b"] * 1000 * thousands
-            axes.plot(thousands, line, ":", color=look["color"])
+            axes.plot(n / 1000, fit["a"] + fit["b"] * n, ":", color=look["color"])
     axes.plot([], [], ":", color="grey", label="exponential fits in $n$")
     stated = [row["epsilon"] for row in table.records if row["log10_remark_8"] is not None]
     if stated:
         bound = np.array(table.select(epsilon=max(stated)).column("log10_remark_8"), float)
         label = rf"Remark 8, $\varepsilon = {max(stated):g}$"
-        axes.plot(thousands, bound, label=label, **drawing.beside("paper"))
-    target = -np.log10(1000 * thousands)
-    axes.plot(thousands, target, label="$1/n$, the target", **drawing.beside("limit"))
-    of_dp = np.log10(table.select(epsilon=fits.column("epsilon")[0]).column("dp_delta"))
-    axes.plot(thousands, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
+        axes.plot(n / 1000, bound, label=label, **drawing.beside("paper"))
+    of_dp = table.select(epsilon=fits.column("epsilon")[0]).column("dp_delta")
+    draw_targets(axes, n / 1000, n, np.log10(of_dp))
 
 
 experiment("smoothed-figure-2-left", config=Config(), quick=Config(epsilons=_SHOWN))(run).figure(

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from annotated_types import Ge, Lt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from dpopt import smoothed
 from experiments import drawing
@@ -52,18 +56,17 @@ class Election:
         return self.second / self.records
 
 
-@cache
 def history() -> tuple[Election, ...]:
     """Return the national elections of 1920 to 2020."""
     return _read("popular_vote.csv")
 
 
-@cache
 def units() -> tuple[Election, ...]:
     """Return 2020 by state, the District of Columbia, and the districts of Maine and Nebraska."""
     return _read("units_2020.csv")
 
 
+@cache
 def _read(name: str) -> tuple[Election, ...]:
     """Return the elections of a file: names first, the votes in the last two columns."""
     with (Path(__file__).parent / "data" / name).open(encoding="utf-8", newline="") as lines:
@@ -103,7 +106,7 @@ def run(config: Config) -> Outcome:
         for election in history()
     ]
     table = Table.of(records)
-    return Outcome({"elections": table}, _comparisons(table), data=COUNTED)
+    return Outcome({"elections": table}, tuple(_comparisons(table)), data=COUNTED)
 
 
 def _record(election: Election, lost_rate: float, threshold: float) -> dict[str, Any]:
@@ -127,77 +130,68 @@ def _record(election: Election, lost_rate: float, threshold: float) -> dict[str,
     } | {name: value if math.isfinite(value) else None for name, value in logarithms.items()}
 
 
-def _logarithms(table: Table, name: str) -> list[float]:
-    return [-math.inf if cell is None else cell for cell in table.column(name)]
+def _against_target(table: Table, name: str) -> tuple[float, float, str]:
+    """Return the least and the largest logarithm of a column, and whether all are below 1/n."""
+    values = np.array([-math.inf if cell is None else cell for cell in table.column(name)])
+    below = np.all(values < table.column("log10_one_over_n"))
+    return float(values.min()), float(values.max()), "" if below else "not "
 
 
-def _comparisons(table: Table) -> tuple[Comparison, ...]:
-    """Return what the paper says of the utilities, where this run has the setting."""
-    comparisons = []
-    first = table.select(lost_rate=0.002, threshold=0.51)
-    if first.rows:
-        utility = _logarithms(first, "log10_utility")
-        low, high = min(utility), max(utility)
-        below = all(u < b for u, b in zip(utility, first.column("log10_one_over_n"), strict=True))
+def _comparisons(table: Table) -> Iterator[Comparison]:
+    """Yield what the paper says of the utilities, where this run has the setting."""
+    certificate = "exact sums of the hypergeometric tails"
+    if (first := table.select(lost_rate=0.002, threshold=0.51)).rows:
+        low, high, unless = _against_target(first, "log10_utility")
         orders = math.isfinite(low) and (math.floor(low), math.floor(high)) == (-32, -8)
-        comparisons.append(
-            observed(
-                "0.2 % lost, t = 0.51: the adversary's utility is of the order of 1e-32 to 1e-8, "
-                "always below 1/n (Section 1).",
-                f"From {10**low:.2e} to {10**high:.2e}, {'' if below else 'not '}always below 1/n.",
-                "exact sums of the hypergeometric tails",
-                alike=orders and below,
-                rule="agrees if the least is 1e-32 and the largest 1e-8 in its power of ten, and "
-                "every one is below 1/n",
-                name="utility of the elections",
-            )
+        yield observed(
+            "0.2 % lost, t = 0.51: the adversary's utility is of the order of 1e-32 to 1e-8, "
+            "always below 1/n (Section 1).",
+            f"From {10**low:.2e} to {10**high:.2e}, {unless}always below 1/n.",
+            certificate,
+            alike=orders and not unless,
+            rule="agrees if the least is 1e-32 and the largest 1e-8 in its power of ten, and "
+            "every one is below 1/n",
+            name="utility of the elections",
         )
-    last = table.select(lost_rate=0.0001, threshold=0.6)
-    if last.rows:
-        delta = _logarithms(last, "log10_delta")
-        below = all(d < b for d, b in zip(delta, last.column("log10_one_over_n"), strict=True))
-        comparisons.append(
-            not_comparable(
-                "0.01 % lost, t = 0.6: delta is o(1/n) (Appendix A.2).",
-                f"delta(x) is {'' if below else 'not '}below 1/n in every election, at most "
-                f"10^{max(delta):.1f}.",
-                "exact sums of the hypergeometric tails",
-                why="o(1/n) is a statement on a limit",
-            )
+    if (last := table.select(lost_rate=0.0001, threshold=0.6)).rows:
+        _, high, unless = _against_target(last, "log10_delta")
+        yield not_comparable(
+            "0.01 % lost, t = 0.6: delta is o(1/n) (Appendix A.2).",
+            f"delta(x) is {unless}below 1/n in every election, at most 10^{high:.1f}.",
+            certificate,
+            why="o(1/n) is a statement on a limit",
         )
-    return tuple(comparisons)
+
+
+def draw_targets(axes: Axes, across: ArrayLike, records: ArrayLike, of_dp: ArrayLike) -> None:
+    """Draw the logarithms of DP's delta, which is ``of_dp``, and of 1/n, the target."""
+    target = -np.log10(records)
+    axes.plot(across, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
+    axes.plot(across, target, label="$1/n$, the target", **drawing.beside("limit"))
+    axes.margins(y=0.1)
+    axes.locator_params(axis="y", steps=[1, 2, 5, 10])
 
 
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each threshold and loss."""
     table = outcome.tables["elections"]
-    settings = table.distinct("lost_rate", "threshold")
-    thresholds = len(set(table.column("threshold")))
-    columns = 3 if thresholds % 3 == 0 else min(2, thresholds)
-    figure, panels = drawing.panels(
-        len(settings),
-        columns,
-        across="year of the election",
-        up=r"$\log_{10}$ of a probability",
-        height=0.55 if columns < 3 else 0.85,
-    )
+    settings, thresholds = table.distinct("lost_rate", "threshold"), table.distinct("threshold")
+    columns = 3 if len(thresholds) % 3 == 0 else min(2, len(thresholds))
+    across, up = "year of the election", r"$\log_{10}$ of a probability"
+    height = 0.55 if columns < 3 else 0.85
+    figure, panels = drawing.panels(len(settings), columns, across, up, height=height)
     # The two are as close as the factor between them, 2 at most: one is a line, the other points.
     looks = {
-        "log10_dp_delta": (r"$\delta$ of DP, $T/n$", drawing.beside("baseline")),
-        "log10_one_over_n": ("$1/n$, the target", drawing.beside("limit")),
         "log10_delta": (r"$\delta(x)$", drawing.beside("optimum")),
         "log10_utility": ("adversary's utility", drawing.points("variant", markerfacecolor="none")),
     }
     for axes, (rate, threshold) in zip(panels, settings, strict=True):
         chosen = table.select(lost_rate=rate, threshold=threshold)
-        years = chosen.column("year")
-        alone: dict[str, Any] = {"marker": "o"} if len(chosen.rows) == 1 else {}
-        for column, (label, look) in looks.items():
-            axes.plot(years, _logarithms(chosen, column), label=label, **look | alone)
+        years, n, of_dp = map(chosen.column, ("year", "records", "log10_dp_delta"))
+        draw_targets(axes, years, n, of_dp)
+        drawing.draw_columns(axes, chosen, "year", looks)
         # Six elections at most, none between two.
         axes.set_xticks(years[:: -(-len(years) // 6)])
-        axes.margins(y=0.1)
-        axes.locator_params(axis="y", steps=[1, 2, 5, 10])
         axes.set_title(f"{100 * rate:g} % lost, $t = {threshold:g}$")
     return drawing.finish(figure, panels)
 

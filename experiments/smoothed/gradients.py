@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
-from dpopt import ParameterError
-from dpopt.prob.batches import batch_distribution
+from dpopt.prob.batches import BatchDistribution, batch_distribution
 from experiments.arrays import Floats, Ints
 
-_FAMILIES = {"gaussian": "N", "laplace": "L"}
+_LOWEST, _HIGHEST = -127, 128
 
 
 @dataclass(frozen=True)
@@ -40,35 +38,23 @@ class QuantisedGradient:
     deviation: float
     family: str = "gaussian"
 
-    def __post_init__(self) -> None:
-        if not self._masses().sum() > 0:
-            raise ParameterError(
-                f"mean is {self.mean} and deviation {self.deviation}; the distribution must have "
-                "mass in (-1/2, 1/2] that a double can hold."
-            )
-
     @property
     def values(self) -> Ints:
         """All values in ascending order, shape (256,)."""
-        return np.arange(-127, 129)
+        return np.arange(_LOWEST, _HIGHEST + 1)
 
     @property
     def probabilities(self) -> Floats:
         """The probability of each value, shape (256,)."""
-        masses = self._masses()
-        return masses / masses.sum()
-
-    def _masses(self) -> Floats:
-        edges = np.arange(-128, 129) / 256
-        with np.errstate(over="ignore"):
-            scaled = (edges - self.mean) / self.deviation
+        scaled = (np.arange(_LOWEST - 1, _HIGHEST + 1) / 256 - self.mean) / self.deviation
         # Each interval as a difference of the tails on its own side of the mean.
         left, right = scaled[:-1], scaled[1:]
-        return np.where(
+        masses = np.where(
             left >= 0,
             self._below(-left) - self._below(-right),
             self._below(right) - self._below(left),
         )
+        return masses / masses.sum()
 
     def _below(self, scaled: Floats) -> Floats:
         """Return the probability below the mean plus ``scaled`` standard deviations."""
@@ -82,47 +68,14 @@ class QuantisedGradient:
         return rng.choice(self.values, size=size, p=self.probabilities)
 
 
-@dataclass(frozen=True)
-class Gradients:
-    """A set Pi of distributions of one gradient.
-
-    Attributes:
-        label: what figures and tables call it.
-        members: the distributions.
-    """
-
-    label: str
-    members: tuple[QuantisedGradient, ...]
-
-    def sample(self, composition: Sequence[int], rng: np.random.Generator) -> Ints:
-        """Return x ~ pi with ``composition[j]`` records from the j-th member, shape (n,)."""
-        counted = zip(self.members, composition, strict=True)
-        return np.concatenate([member.sample(count, rng) for member, count in counted])
-
-
-def gradients(*sets: tuple[QuantisedGradient, ...]) -> tuple[Gradients, ...]:
-    """Return sets with their labels; several are numbered, as the paper numbers its settings."""
-    labels = [", ".join(map(_label, members)) for members in sets]
-    if len(sets) > 1:
-        labels = [f"{number}: {label}" for number, label in enumerate(labels, start=1)]
-    return tuple(map(Gradients, labels, sets))
-
-
-def _label(member: QuantisedGradient) -> str:
-    """Return a distribution as the paper prints it, without a 0 before the point."""
-    mean, deviation = (f"{number:g}" for number in (member.mean, member.deviation))
-    mean, deviation = (re.sub(r"^(-?)0\.", r"\1.", text) for text in (mean, deviation))
-    return f"{_FAMILIES[member.family]}({mean}, {deviation}²)"
-
-
 def drawn_counts(
     values: Ints,
     drawn: int,
     draws: int,
     rng: np.random.Generator,
     *,
-    lowest: int = -127,
-    highest: int = 128,
+    lowest: int = _LOWEST,
+    highest: int = _HIGHEST,
     rounded: bool = True,
 ) -> Ints:
     """Return how often each output is drawn from a database and its two published neighbours.
@@ -133,8 +86,7 @@ def drawn_counts(
 
     Shape (3, outputs); drawn and rounded are those of `dpopt.smoothed.sgd_profile`.
     """
-    neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
-    pmfs = [batch_distribution(each, drawn, rounded=rounded) for each in (values, *neighbours)]
+    pmfs = _two_neighbours(values, drawn, lowest, highest, rounded=rounded)
     first = min(pmf.lowest for pmf in pmfs)
     counts = np.zeros((3, max(int(pmf.outputs[-1]) for pmf in pmfs) - first + 1), dtype=np.int64)
     for row, pmf in zip(counts, pmfs, strict=True):
@@ -150,9 +102,23 @@ def monte_carlo_delta(counts: Ints, epsilon: float, draws: int) -> float:
     an output that x hardly ever produces, a single draw counts as 1 / draws against nothing. Other
     neighbours it does not see. Use `sgd_profile` for delta itself.
     """
-    own, *others = counts / draws
-    pairs = [pair for other in others for pair in ((own, other), (other, own))]
-    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
+    return _largest_stick(counts / draws, epsilon)
+
+
+def of_two_neighbours(
+    values: Ints,
+    drawn: int,
+    epsilons: Sequence[float],
+    low: int = _LOWEST,
+    high: int = _HIGHEST,
+) -> list[float]:
+    """Return the largest divergence of the two neighbours on which published estimates are based.
+
+    A record of the least value is at ``high``, or one of the largest value at ``low``.
+    """
+    pmfs = _two_neighbours(values, drawn, low, high, rounded=True)
+    rows = np.array([pmf.over(low, high - low + 1) for pmf in pmfs])
+    return [_largest_stick(rows, epsilon) for epsilon in epsilons]
 
 
 def moved(values: Ints, replaced: int, replacement: int) -> Ints:
@@ -162,21 +128,16 @@ def moved(values: Ints, replaced: int, replacement: int) -> Ints:
     return other
 
 
-def of_two_neighbours(
-    values: np.ndarray, drawn: int, epsilons: Sequence[float], low: int = -127, high: int = 128
-) -> list[float]:
-    """Return the largest divergence of the two neighbours on which published estimates are based.
+def _two_neighbours(
+    values: Ints, drawn: int, lowest: int, highest: int, *, rounded: bool
+) -> list[BatchDistribution]:
+    """Return the distributions of a batch of x and of its two published neighbours."""
+    neighbours = (moved(values, values.min(), highest), moved(values, values.max(), lowest))
+    return [batch_distribution(each, drawn, rounded=rounded) for each in (values, *neighbours)]
 
-    A record of the least value is at ``high``, or one of the largest value at ``low``.
-    """
-    raised, lowered = values.copy(), values.copy()
-    raised[values.argmin()], lowered[values.argmax()] = high, low
-    own, *others = (
-        batch_distribution(each, drawn, rounded=True).over(low, high - low + 1)
-        for each in (values, raised, lowered)
-    )
+
+def _largest_stick(rows: Floats, epsilon: float) -> float:
+    """Return the largest hockey-stick between the first row and another, in both directions."""
+    own, *others = rows
     pairs = [pair for other in others for pair in ((own, other), (other, own))]
-    return [
-        max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)
-        for epsilon in epsilons
-    ]
+    return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs)

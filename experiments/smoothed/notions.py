@@ -54,44 +54,33 @@ def run(config: Config) -> Outcome:
         for rate in _RATES
         for epsilon in config.epsilons
     ]
-    plain = []
+    plain: list[dict[str, Any]] = []
     for n, epsilon in product(config.without_noise, _WITHOUT_NOISE):
         mechanism = smoothed.SamplingHistogram.of_lost_rate(n, config.lost_rate)
         worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
-        plain.append(
+        row = {"records": n, "share_drawn": mechanism.drawn / n, "epsilon": epsilon}
+        deltas = {"log10_smoothed_delta": worst.log10_delta, "dp_delta": worst.dp_delta}
+        plain.append(row | deltas)
+    notions: list[dict[str, Any]] = []
+    for n, epsilon in track(list(product(config.compared, _COMPARED))):
+        # All of fewer records would be drawn.
+        mechanism = smoothed.SamplingHistogram(n, math.ceil(_RATE * n) if n >= 10 else n - 1)
+        worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
+        simulated = distributional_delta(mechanism, epsilon, distributions)
+        notions.append(
             {
                 "records": n,
-                "share_drawn": mechanism.drawn / n,
-                "epsilon": float(epsilon),
-                "log10_smoothed_delta": worst.log10_delta,
+                "drawn": mechanism.drawn,
+                "epsilon": epsilon,
                 "dp_delta": worst.dp_delta,
+                "smoothed_delta": worst.delta,
+                "distributional_delta": simulated.objective,
+                "distributional_gap": simulated.gap,
             }
         )
-    notions = []
-    for n in track(config.compared):
-        # All of fewer records would be drawn.
-        drawn = math.ceil(_RATE * n) if n >= 10 else n - 1
-        mechanism = smoothed.SamplingHistogram(n, drawn)
-        for epsilon in _COMPARED:
-            worst = smoothed.smoothed_delta(mechanism, epsilon, distributions)
-            simulated = distributional_delta(mechanism, epsilon, distributions)
-            notions.append(
-                {
-                    "records": n,
-                    "drawn": drawn,
-                    "epsilon": epsilon,
-                    "dp_delta": worst.dp_delta,
-                    "smoothed_delta": worst.delta,
-                    "distributional_delta": simulated.objective,
-                    "distributional_gap": simulated.gap,
-                }
-            )
-    tables = {
-        "table_1": Table.of(noisy),
-        "table_1_without_noise": Table.of(plain),
-        "tables_2_3": Table.of(notions),
-    }
-    return Outcome(tables, _comparisons(noisy, plain, notions), data=COUNTED)
+    tables = {"table_1": noisy, "table_1_without_noise": plain, "tables_2_3": notions}
+    compared = _comparisons(noisy, plain, notions)
+    return Outcome({name: Table.of(rows) for name, rows in tables.items()}, compared, data=COUNTED)
 
 
 def _with_noise(n: int, drawn: int, epsilon: float, distributions: np.ndarray) -> dict[str, Any]:
@@ -158,15 +147,14 @@ def _comparisons(
 def plot(outcome: Outcome) -> Figure:
     """Draw the noisy mechanism's least epsilon and the claim, and the three notions."""
     figure, (left, right) = drawing.panels(2, height=0.8)
-    rows = outcome.tables["table_1"].records
-    ends = sorted({row["claimed_epsilon"] for row in rows})
+    claimed, least = map(outcome.tables["table_1"].column, ("claimed_epsilon", "least_epsilon"))
+    ends = sorted(set(claimed))
     if len(ends) > 1:
         left.plot(ends, ends, label=r"claimed, $\eta \varepsilon$", **drawing.beside("limit"))
     for fails, role, label in ((True, "paper", "claim fails"), (False, "optimum", "claim holds")):
-        shown = [r for r in rows if (r["least_epsilon"] > r["claimed_epsilon"]) is fails]
+        shown = [pair for pair in zip(claimed, least, strict=True) if (pair[1] > pair[0]) is fails]
         if shown:
-            points = [[r[name] for r in shown] for name in ("claimed_epsilon", "least_epsilon")]
-            left.plot(*points, label=label, **drawing.points(role))
+            left.plot(*zip(*shown, strict=True), label=label, **drawing.points(role))
     left.set(
         xscale="log",
         yscale="log",
@@ -178,21 +166,18 @@ def plot(outcome: Outcome) -> Figure:
     table = outcome.tables["tables_2_3"]
     epsilons = table.distinct("epsilon")
     epsilon = epsilons[len(epsilons) // 2]
-    chosen = table.select(epsilon=epsilon)
-    for column, label, role in (
-        ("dp_delta", "DP", "baseline"),
-        ("smoothed_delta", "smoothed DP", "optimum"),
-        ("distributional_delta", "distributional DP", "variant"),
-    ):
-        # A gap is a delta of 0.
-        deltas = [delta if delta > 0.0 else math.nan for delta in chosen.column(column)]
-        right.plot(chosen.column("records"), deltas, label=label, **drawing.line(role))
+    curves = {
+        "dp_delta": ("DP", drawing.line("baseline")),
+        "smoothed_delta": ("smoothed DP", drawing.line("optimum")),
+        "distributional_delta": ("distributional DP", drawing.line("variant")),
+    }
+    drawing.draw_columns(right, table.select(epsilon=epsilon), "records", curves, least=0.0)
     right.set(
         yscale="log",
         xlabel="records $n$",
         ylabel=rf"probability $\delta$ at $\varepsilon = {epsilon:g}$",
         title="three notions",
+        xticks=table.distinct("records"),
     )
-    right.set_xticks(chosen.column("records"))
     right.margins(y=0.12)
     return drawing.finish(figure, (left, right))

@@ -2,7 +2,7 @@
 
 The closed sums are faster, and accurate far below a solver's tolerance. The programs are the
 definition, and return what the sums do not: the adversary's tests, the mixture of compositions
-(`SmoothedAdversary`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
+(`adversary_problem`), a dual bound. A gain p(a) - e^epsilon q(a) below -1 is written as -1: no best
 test uses that output either way, and the numbers stay of size one at every epsilon.
 
 Throughout, a mechanism has n records and m categories, epsilon is from 0 to 700, databases are
@@ -68,7 +68,7 @@ def sticks_problem(name: str, gains: Floats, owner: Ints) -> Problem:
     problem.add_variables("excess", gains.size, lower=0.0, upper=ABOVE)
     # Row (side) picks the variable d of its group, and sums the side's own outputs.
     group = sp.csr_array((np.ones(sides), (np.arange(sides), owner)), shape=(sides, groups))
-    total = sp.kron(sp.eye_array(sides), np.ones((1, outputs)), format="csr")
+    total = _blocks(sides, (1, outputs))
     problem.add_rows("sides", {"delta": group, "excess": -total}, lower=0.0)
     each = sp.eye_array(gains.size, format="csr")
     problem.add_rows("tests", {"excess": each}, lower=gains.ravel())
@@ -171,7 +171,7 @@ def smoothed_problem(instance: SmoothedInstance) -> Problem:
     problem.add_variables("excess", instance.gains.size, lower=0.0, upper=ABOVE)
     mean = {"smoothed": np.ones((compositions, 1)), "profile": -instance.databases}
     problem.add_rows("weights", mean, lower=0.0)
-    total = sp.kron(sp.eye_array(pairs * sides), np.ones((2, outputs)), format="csr")
+    total = _blocks(pairs * sides, (2, outputs))
     problem.add_rows("sides", {"profile": _ends(instance), "excess": -total}, lower=0.0)
     each = sp.eye_array(instance.gains.size, format="csr")
     problem.add_rows("tests", {"excess": each}, lower=instance.gains.ravel())
@@ -199,49 +199,11 @@ def adversary_problem(instance: SmoothedInstance) -> Problem:
     problem.add_rows("sum", {"weights": np.ones((1, compositions))}, lower=1.0, upper=1.0)
     split = {"sides": _ends(instance).T, "weights": -instance.databases.T}
     problem.add_rows("split", split, upper=0.0)
-    lift = sp.kron(sp.eye_array(pairs * sides), np.ones((outputs, 2)), format="csr")
+    lift = _blocks(pairs * sides, (outputs, 2))
     each = sp.eye_array(instance.gains.size, format="csr")
     problem.add_rows("tests within sides", {"tests": each, "sides": -lift}, upper=0.0)
     problem.maximise({"tests": instance.gains.ravel()})
     return problem
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothedAdversary:
-    """The optimum of `smoothed_problem`, and the adversary in its duals, who achieves the bound.
-
-    Attributes:
-        instance: the numbers of the program.
-        solution: of the solver.
-        weights: the adversary's mixture over the compositions, shape (C,), sum 1.
-        sides: probability with which each database of a pair answers with each direction's test,
-            shape (E, 2, 2).
-        tests: phi, the test for each pair of neighbours, direction and output, shape (E, 2,
-            outputs), in [0, 1]; 0 where the adversary never uses the direction.
-    """
-
-    instance: SmoothedInstance
-    solution: Solution
-    weights: Floats
-    sides: Floats
-    tests: Floats
-
-
-def solve_smoothed(
-    mechanism: AnonymousMechanism, epsilon: float, distributions: npt.ArrayLike
-) -> SmoothedAdversary:
-    """Solve `smoothed_problem` of a small case and read the adversary off its duals."""
-    instance = smoothed_instance(mechanism, epsilon, distributions)
-    solution = solve(smoothed_problem(instance))
-    pairs, directions, _ = instance.gains.shape
-    # Axes: weights (composition,); sides (pair, direction, which database); tests (pair,
-    # direction, output), where the duals hold each test times what its two databases answer it.
-    weights = np.abs(np.maximum(0.0, solution.duals["weights"]))
-    sides = np.maximum(0.0, solution.duals["sides"]).reshape(pairs, directions, 2)
-    scaled = np.maximum(0.0, solution.duals["tests"]).reshape(instance.gains.shape)
-    size = np.broadcast_to(sides.sum(axis=2)[:, :, None], scaled.shape)
-    tests = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
-    return SmoothedAdversary(instance, solution, weights, sides, np.minimum(1.0, tests))
 
 
 def _ends(instance: SmoothedInstance) -> sp.csr_array:
@@ -269,8 +231,8 @@ def database_pmfs(vertices: Floats, compositions: Ints, table: Ints) -> Floats:
     return pmfs
 
 
-LARGEST_PROGRAM = 250_000
-"""Variables; the closed sums of the smoothed delta go further."""
+# Variables; the closed sums of the smoothed delta go further.
+_LARGEST_PROGRAM = 250_000
 
 
 def distributional_delta(
@@ -298,10 +260,10 @@ def distributional_delta(
     others = histograms(mechanism.records - 1, mechanism.categories)
     rows = histogram_count(mechanism.records - 1, vertices.shape[0]) * mechanism.categories
     size = rows * mechanism.outputs * 2 + others.shape[0] * mechanism.outputs
-    if size > LARGEST_PROGRAM:
+    if size > _LARGEST_PROGRAM:
         raise ParameterError(
             f"records is {mechanism.records}: the program would have {size:,} variables; at most "
-            f"{LARGEST_PROGRAM:,} are allowed."
+            f"{_LARGEST_PROGRAM:,} are allowed."
         )
     compositions = histograms(mechanism.records - 1, vertices.shape[0])
     weights = database_pmfs(vertices, compositions, others)
@@ -309,27 +271,28 @@ def distributional_delta(
     # for each composition of the others (c) in place of y.
     m, outputs = mechanism.categories, mechanism.outputs
     completed = (others[:, None, :] + np.eye(m, dtype=np.int64)).reshape(-1, m)
-    known = mechanism.pmfs(completed).reshape(len(others), m, outputs)
-    pmfs = np.einsum("cy,yxa->cxa", weights, known)
-    each, total = sp.eye_array(pmfs.size, format="csr"), _sums(pmfs.size // outputs, outputs)
+    of_others = mechanism.pmfs(completed).reshape(len(others), m, outputs)
+    pmfs = np.einsum("cy,yxa->cxa", weights, of_others)
+    each, total = sp.eye_array(pmfs.size, format="csr"), _blocks(pmfs.size // outputs, (1, outputs))
     simulated = sp.kron(sp.csr_array(weights), np.tile(np.eye(outputs), (m, 1)), format="csr")
     problem = Problem("distributional delta")
     problem.add_variables("delta", 1, lower=0.0, upper=1.0)
     problem.add_variables("simulator", len(others) * outputs, lower=0.0, upper=1.0)
     problem.add_variables("excess of M", pmfs.size, lower=0.0, upper=1.0)
     problem.add_variables("excess of Sim", pmfs.size, lower=0.0, upper=1.0)
-    whole = {"simulator": _sums(len(others), outputs)}
+    whole = {"simulator": _blocks(len(others), (1, outputs))}
     problem.add_rows("simulator sums to one", whole, lower=1.0, upper=1.0)
     first = {"excess of M": each, "simulator": factor * simulated}
     problem.add_rows("M above Sim", first, lower=pmfs.ravel())
     second = {"excess of Sim": each, "simulator": -simulated}
     problem.add_rows("Sim above M", second, lower=-factor * pmfs.ravel())
-    ones = np.ones((pmfs.size // outputs, 1))
     for name in ("excess of M", "excess of Sim"):
-        problem.add_rows(f"delta bounds {name}", {"delta": ones, name: -total}, lower=0.0)
+        bound = {"delta": np.ones((total.shape[0], 1)), name: -total}
+        problem.add_rows(f"delta bounds {name}", bound, lower=0.0)
     problem.minimise({"delta": 1.0})
     return solve(problem)
 
 
-def _sums(groups: int, size: int) -> sp.csr_array:
-    return sp.kron(sp.eye_array(groups), np.ones((1, size)), format="csr")
+def _blocks(count: int, shape: tuple[int, int]) -> sp.csr_array:
+    """Return a matrix of so many blocks of ones on its diagonal."""
+    return sp.kron(sp.eye_array(count), np.ones(shape), format="csr")

@@ -6,6 +6,7 @@ Exact on each database, averaged over sampled databases.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -17,14 +18,16 @@ from matplotlib.figure import Figure
 
 from dpopt import smoothed
 from experiments import drawing
+from experiments.arrays import Ints, fitted_line
 from experiments.parameters import Count, Seed, Several, Some, configuration
 from experiments.registry import Comparison, Outcome, Table, experiment, track
-from experiments.smoothed.gradients import Gradients, QuantisedGradient, gradients
+from experiments.smoothed.elections import draw_targets
+from experiments.smoothed.gradients import QuantisedGradient
 from experiments.verdicts import not_comparable
 
 _LN10 = math.log(10.0)
-
-
+# The distributions of one gradient, Pi.
+_Set = tuple[QuantisedGradient, QuantisedGradient]
 # Of a band, over all compositions of one n at once.
 _CONFIDENCE = 0.99
 
@@ -49,52 +52,63 @@ class Config:
     seed: Seed = 1
 
 
-def run(sets: tuple[Gradients, ...], config: Config) -> Outcome:
+def run(sets: Mapping[str, _Set], config: Config) -> Outcome:
     """Average delta over databases of each composition, and take the largest average."""
-    averages, largest = [], []
-    for (place, setting), drawn in track(list(product(enumerate(sets), config.batches))):
+    averages: list[dict[str, Any]] = []
+    largest: list[dict[str, Any]] = []
+    for (place, label), drawn in track(list(product(enumerate(sets), config.batches))):
         grid = list(dict.fromkeys(round(share * drawn**2) for share in config.shares))
-        rows = []
+        rows: list[dict[str, Any]] = []
         for first in grid:
-            counts = (first, drawn**2 - first)
             rng = np.random.default_rng([config.seed, place, drawn, first])
             logs = [
-                smoothed.sgd_profile(setting.sample(counts, rng), drawn, config.epsilons).log_delta
+                smoothed.sgd_profile(
+                    database(sets[label], first, drawn**2, rng), drawn, config.epsilons
+                ).log_delta
                 for _ in range(config.databases)
             ]
+            case = {"setting": label, "records": drawn**2, "drawn": drawn}
             rows += [
-                {
-                    "setting": setting.label,
-                    "records": drawn**2,
-                    "drawn": drawn,
-                    "epsilon": epsilon,
-                    "from_first": first,
-                    "pure": max(counts) == drawn**2,
-                }
+                case
+                | {"epsilon": epsilon, "from_first": first, "pure": first in (0, drawn**2)}
                 | _average(of_epsilon, len(grid))
                 for epsilon, of_epsilon in zip(config.epsilons, np.transpose(logs), strict=True)
             ]
         averages += rows
-        for epsilon in config.epsilons:
-            group = [row for row in rows if row["epsilon"] == epsilon]
-            best = max(group, key=lambda row: row["log10_delta"])
-            # No delta is above T / n, the chance that the one record is drawn; nor is the band.
-            upper = min(max(row["log10_upper"] for row in group), math.log10(1 / drawn))
-            lower = max(row["log10_lower"] for row in group)
-            ends = {"log10_lower": lower, "log10_upper": upper, "dp_delta": 1 / drawn}
-            largest.append(best | ends)
-    fits = _fits(largest)
-    tables = {
-        "smoothed": Table.of(largest),
-        "fits": Table.of(fits),
-        "compositions": Table.of(averages),
-    }
-    return Outcome(
-        tables,
-        (_comparison(config, fits),),
-        data="gradients sampled from the distributions",
-        generated=True,
+        largest += [
+            _largest([row for row in rows if row["epsilon"] == epsilon])
+            for epsilon in config.epsilons
+        ]
+    table = Table.of(largest)
+    # Lines of log delta in n, as in the paper's figure, and in T.
+    fits = Table.of(
+        [
+            {"setting": label, "epsilon": epsilon, "variable": variable}
+            | fitted_line(curve.column(variable), np.array(curve.column("log10_delta")) * _LN10)
+            for label, epsilon in table.distinct("setting", "epsilon")
+            for curve in [table.select(setting=label, epsilon=epsilon)]
+            for variable in ("records", "drawn")
+        ]
     )
+    tables = {"smoothed": table, "fits": fits, "compositions": Table.of(averages)}
+    data = "gradients sampled from the distributions"
+    return Outcome(tables, (_comparison(config, fits),), data=data, generated=True)
+
+
+def database(members: _Set, first: int, records: int, rng: np.random.Generator) -> Ints:
+    """Return x ~ pi with ``first`` records from the first member of a set, shape (n,)."""
+    counted = zip(members, (first, records - first), strict=True)
+    return np.concatenate([member.sample(count, rng) for member, count in counted])
+
+
+def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the composition of the largest average, with a band for the maximum over all."""
+    best = max(rows, key=lambda row: row["log10_delta"])
+    # No delta is above T / n, the chance that the one record is drawn; nor is the band.
+    of_dp = 1 / best["drawn"]
+    upper = min(max(row["log10_upper"] for row in rows), math.log10(of_dp))
+    lower = max(row["log10_lower"] for row in rows)
+    return best | {"log10_lower": lower, "log10_upper": upper, "dp_delta": of_dp}
 
 
 def _average(logs: np.ndarray, compositions: int) -> dict[str, float]:
@@ -119,26 +133,10 @@ def _average(logs: np.ndarray, compositions: int) -> dict[str, float]:
     }
 
 
-def _fits(largest: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return least-squares lines of log delta in n, as in the paper's figure, and in T."""
-    from scipy import stats
-
-    fits = []
-    for setting, epsilon in dict.fromkeys((row["setting"], row["epsilon"]) for row in largest):
-        curve = [row for row in largest if (row["setting"], row["epsilon"]) == (setting, epsilon)]
-        logs = np.array([row["log10_delta"] for row in curve]) * _LN10
-        for variable in ("records", "drawn"):
-            line = stats.linregress([float(row[variable]) for row in curve], logs)
-            fit = {"a": line.intercept, "b": line.slope, "r_squared": line.rvalue**2}
-            of_fit = {"setting": setting, "epsilon": epsilon, "variable": variable}
-            fits.append(of_fit | {name: float(value) for name, value in fit.items()})
-    return fits
-
-
-def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
+def _comparison(config: Config, fits: Table) -> Comparison:
     """Compare the paper's statement on how delta falls with the two fits."""
     in_n, in_t = (
-        np.array([fit["r_squared"] for fit in fits if fit["variable"] == variable])
+        np.array(fits.select(variable=variable).column("r_squared"))
         for variable in ("records", "drawn")
     )
     return not_comparable(
@@ -156,49 +154,42 @@ def _comparison(config: Config, fits: list[dict[str, Any]]) -> Comparison:
 def plot(outcome: Outcome) -> Figure:
     """Draw delta against n for each setting: averages, bands, fits and DP's delta."""
     table, fits = outcome.tables["smoothed"], outcome.tables["fits"].select(variable="records")
-    labels = table.distinct("setting")
-    figure, panels = drawing.panels(
-        len(labels),
+    figure, panels = drawing.by_panel(
+        table,
+        ["setting"],
+        "{setting}",
         across=r"records $n$, batches of $\sqrt{n}$",
         up=r"$\log_{10}$ of smoothed $\delta$",
-        height=0.55 if len(labels) == 1 else 0.7,
+        height=0.7 if len(table.distinct("setting")) > 1 else 0.55,
     )
-    for axes, label in zip(panels, labels, strict=True):
-        of_label = table.select(setting=label)
-        curve = of_label.select(epsilon=of_label.column("epsilon")[0])
-        n = np.array(curve.column("records"))
-        for epsilon, look in drawing.curves(of_label.column("epsilon")).items():
-            curve = of_label.select(epsilon=epsilon)
-            axes.plot(
-                n, curve.column("log10_delta"), "-", label=rf"$\varepsilon = {epsilon:g}$", **look
-            )
+    for axes, of_setting in panels.items():
+        for epsilon, look in drawing.curves(of_setting.column("epsilon")).items():
+            curve = of_setting.select(epsilon=epsilon)
+            (fit,) = fits.select(setting=curve.column("setting")[0], epsilon=epsilon).records
+            n, mean = np.array(curve.column("records")), curve.column("log10_delta")
+            axes.plot(n, mean, "-", label=rf"$\varepsilon = {epsilon:g}$", **look)
             band = curve.column("log10_lower"), curve.column("log10_upper")
             axes.fill_between(n, *band, color=look["color"], alpha=0.2, linewidth=0)
-            (fit,) = fits.select(setting=label, epsilon=epsilon).records
             axes.plot(n, (fit["a"] + fit["b"] * n) / _LN10, ":", color=look["color"])
-        axes.plot(n, -np.log10(n), label="$1/n$, the target", **drawing.beside("limit"))
-        of_dp = np.log10(curve.column("dp_delta"))
-        axes.plot(n, of_dp, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
-        axes.margins(y=0.1)
-        axes.locator_params(axis="y", steps=[1, 2, 5, 10])
-        axes.set_title(label)
-    return drawing.finish(figure, panels)
+            if epsilon == of_setting.column("epsilon")[-1]:
+                draw_targets(axes, n, n, np.log10(curve.column("dp_delta")))
+    return drawing.finish(figure, [*panels])
 
 
 _normal, _laplace = QuantisedGradient, partial(QuantisedGradient, family="laplace")
-_FIGURE_2 = gradients((_normal(0, 0.12), _normal(0.2, 0.12)))
-_FIGURE_5 = gradients(
-    (_normal(0, 0.15), _normal(0.2, 0.15)),
-    (_normal(0, 0.1), _normal(0.2, 0.1)),
-    (_normal(0, 0.12), _laplace(0, 0.12)),
-    (_laplace(0, 0.12), _laplace(0.2, 0.12)),
-)
-_QUICK_2 = Config(databases=10)
+_FIGURE_2 = {"N(0, .12²), N(.2, .12²)": (_normal(0, 0.12), _normal(0.2, 0.12))}
+# Numbered as the paper numbers its settings.
+_FIGURE_5 = {
+    "1: N(0, .15²), N(.2, .15²)": (_normal(0, 0.15), _normal(0.2, 0.15)),
+    "2: N(0, .1²), N(.2, .1²)": (_normal(0, 0.1), _normal(0.2, 0.1)),
+    "3: N(0, .12²), L(0, .12²)": (_normal(0, 0.12), _laplace(0, 0.12)),
+    "4: L(0, .12²), L(.2, .12²)": (_laplace(0, 0.12), _laplace(0.2, 0.12)),
+}
 _QUICK_5 = Config(batches=(4, 6, 8, 10, 12), databases=5)
 _FULL = {"batches": (5, 7, 9, 11, 13, 15, 17, 20, 22), "shares": (0.0, 0.25, 0.5, 0.75, 1.0)}
 
 for _name, _sets, _quick, _databases in (
-    ("smoothed-figure-2-right", _FIGURE_2, _QUICK_2, 40),
+    ("smoothed-figure-2-right", _FIGURE_2, Config(databases=10), 40),
     ("smoothed-figure-5", _FIGURE_5, _QUICK_5, 20),
 ):
     experiment(

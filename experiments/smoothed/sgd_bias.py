@@ -77,57 +77,54 @@ class Config:
 def run(config: Config) -> Outcome:
     """Compare estimates with exact values, and the two heuristic neighbours with all."""
     known = databases(config.records, config.seed)
-    exact: dict[str, list[float]] = {}
     neighbours: list[dict[str, Any]] = []
     for name, values in known.items():
-        every = smoothed.sgd_profile(values, config.drawn, config.epsilons)
+        every = smoothed.sgd_profile(values, config.drawn, config.epsilons).delta.tolist()
         two = of_two_neighbours(values, config.drawn, config.epsilons)
-        exact[name] = every.delta.tolist()
-        columns = zip(config.epsilons, exact[name], two, strict=True)
         neighbours += [
             {"database": name, "epsilon": epsilon, "delta": delta, "heuristic": heuristic}
-            for epsilon, delta, heuristic in columns
+            for epsilon, delta, heuristic in zip(config.epsilons, every, two, strict=True)
         ]
+    exact = Table.of(neighbours)
     estimates: list[dict[str, Any]] = []
     for place, name in track(list(enumerate((FORMULA, GAUSSIAN)))):
         for draws in config.draws:
             rng = np.random.default_rng([config.seed, 1, place, draws])
-            for epsilon, delta in zip(config.epsilons, exact[name], strict=True):
-                counts = (
-                    drawn_counts(known[name], config.drawn, draws, rng)
+            for row in exact.select(database=name).records:
+                deltas = [
+                    monte_carlo_delta(
+                        drawn_counts(known[name], config.drawn, draws, rng), row["epsilon"], draws
+                    )
                     for _ in range(config.estimates)
-                )
-                deltas = [monte_carlo_delta(each, epsilon, draws) for each in counts]
+                ]
                 ends = {
                     "factor": float(np.mean(deltas)),
                     "least_factor": min(deltas),
                     "largest_factor": max(deltas),
                 }
                 estimates.append(
-                    {"database": name, "epsilon": epsilon, "draws": draws, "delta": delta}
-                    | {key: end / delta if delta > 0.0 else None for key, end in ends.items()}
+                    {"database": name, "epsilon": row["epsilon"], "draws": draws}
+                    | {"delta": row["delta"]}
+                    | {
+                        key: end / row["delta"] if row["delta"] else None
+                        for key, end in ends.items()
+                    }
                 )
-    tables = {"estimates": Table.of(estimates), "neighbours": Table.of(neighbours)}
-    return Outcome(
-        tables,
-        _comparisons(config, estimates, neighbours),
-        data="gradients sampled from distributions, or by a formula",
-        generated=True,
-    )
+    tables = {"estimates": Table.of(estimates), "neighbours": exact}
+    data = "gradients sampled from distributions, or by a formula"
+    return Outcome(tables, _comparisons(config, tables), data=data, generated=True)
 
 
-def _comparisons(
-    config: Config, estimates: list[dict[str, Any]], neighbours: list[dict[str, Any]]
-) -> tuple[Comparison, ...]:
+def _comparisons(config: Config, tables: dict[str, Table]) -> tuple[Comparison, ...]:
+    chosen = tables["estimates"].select(database=GAUSSIAN, draws=PUBLISHED_DRAWS).records
     factors = ", ".join(
-        f"{row['factor']:.3g} ({row['epsilon']:g})"
-        for row in estimates
-        if (row["database"], row["draws"]) == (GAUSSIAN, PUBLISHED_DRAWS) and row["factor"]
+        f"{row['factor']:.3g} ({row['epsilon']:g})" for row in chosen if row["factor"]
     )
     most = config.drawn / config.records
-    largest = [row["delta"] for row in neighbours if row["database"] == TWO_VALUES]
+    every = tables["neighbours"].column("delta")
+    largest = tables["neighbours"].select(database=TWO_VALUES).column("delta")
     attained = all(abs(delta / most - 1) < _ROUNDING for delta in largest)
-    above = sum(row["delta"] > most * (1 + _ROUNDING) for row in neighbours)
+    above = sum(delta > most * (1 + _ROUNDING) for delta in every)
     exact = "exact distribution of a batch, checked against integers and enumeration in the tests"
     return (
         not_comparable(
@@ -143,7 +140,7 @@ def _comparisons(
             "Figure 2 (right): the delta of DP at whatever finite epsilon, dashed; T / n.",
             f"On {TWO_VALUES!r}, delta is {min(largest):.6g} to {max(largest):.6g} for epsilon "
             f"from {min(config.epsilons):g} to {max(config.epsilons):g}; T / n is {most:.6g}, and "
-            f"{above} of {len(neighbours)} profiles have more.",
+            f"{above} of {len(every)} profiles have more.",
             exact,
             holds=attained and not above,
         ),
@@ -157,12 +154,11 @@ def plot(outcome: Outcome) -> Figure:
     names = estimates.distinct("database")
     figure, panels = drawing.panels(len(names) + 1, height=0.65)
     for axes, name in zip(panels, names, strict=False):
-        of_name = estimates.select(database=name)
-        for draws, look in drawing.curves(of_name.column("draws")).items():
-            curve = of_name.select(draws=draws)
+        for draws, look in drawing.curves(estimates.column("draws")).items():
+            curve = estimates.select(database=name, draws=draws)
             epsilon = curve.column("epsilon")
             middle, low, high = (
-                _shown(curve.column(key)) for key in ("factor", "least_factor", "largest_factor")
+                _shown(curve, key) for key in ("factor", "least_factor", "largest_factor")
             )
             axes.plot(epsilon, middle, "-", label=f"estimate from {draws:,} draws", **look)
             axes.fill_between(epsilon, low, high, color=look["color"], alpha=0.2, linewidth=0)
@@ -180,25 +176,24 @@ def plot(outcome: Outcome) -> Figure:
     return drawing.finish(figure, panels)
 
 
-def _shown(values: list[float | None]) -> np.ndarray:
-    """Return what a logarithmic axis shows: a gap for 0 and None."""
-    return np.array([value or math.nan for value in values])
+def _shown(table: Table, name: str) -> np.ndarray:
+    """Return what a logarithmic axis shows of a column: a gap for 0 and None."""
+    return np.array([value or math.nan for value in table.column(name)])
 
 
 def _draw_neighbours(axes: Axes, table: Table) -> None:
     epsilon = min(table.column("epsilon"), key=lambda value: abs(value - 1.0))
     chosen = table.select(epsilon=epsilon)
     rows = np.arange(len(chosen.rows))
-    every, two = _shown(chosen.column("delta")), _shown(chosen.column("heuristic"))
+    every, two = _shown(chosen, "delta"), _shown(chosen, "heuristic")
     axes.plot(every, rows, label="over all neighbours", **drawing.points("optimum"))
     opened = drawing.points("paper", markerfacecolor="none", markersize=5)
     axes.plot(two, rows, label="over the two neighbours of the estimates", **opened)
     for row in rows[np.isnan(two)].tolist():
         across = axes.get_yaxis_transform()
         axes.text(0.03, row, "the two give 0", transform=across, va="center", fontsize="small")
-    axes.set_yticks(
-        rows, [name.replace("-", "\N{MINUS SIGN}") for name in chosen.column("database")]
-    )
+    names = [name.replace("-", "\N{MINUS SIGN}") for name in chosen.column("database")]
+    axes.set_yticks(rows, names)
     shown = [value for value in (*every, *two) if value > 0.0] or [1.0]
     axes.set(
         ylim=(len(rows) - 0.4, -0.6),

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpopt import smoothed
@@ -61,23 +60,13 @@ def run(config: Config) -> Outcome:
             outputs = drawn_counts(x, drawn, config.draws, rng)
             for row, epsilon, delta in zip(deltas, config.epsilons, profile.delta, strict=True):
                 row[place] = delta, *estimate(outputs, epsilon, config.draws, level)
+        case = {"records": drawn**2, "drawn": drawn}
+        effort = {"draws": config.draws, "confidence": _CONFIDENCE}
         for epsilon, means in zip(config.epsilons, deltas.mean(axis=1).tolist(), strict=True):
-            exact, value, lower, upper = means
-            rows.append(
-                {
-                    "records": drawn**2,
-                    "drawn": drawn,
-                    "epsilon": epsilon,
-                    "draws": config.draws,
-                    "confidence": _CONFIDENCE,
-                    "exact": exact,
-                    "estimate": value,
-                    "lower": lower,
-                    "upper": upper,
-                    "covers": lower <= exact <= upper,
-                    "dp_delta": 1 / drawn,
-                }
-            )
+            found = dict(zip(("exact", "estimate", "lower", "upper"), means, strict=True))
+            covers = found["lower"] <= found["exact"] <= found["upper"]
+            row = case | {"epsilon": epsilon} | effort | found
+            rows.append(row | {"covers": covers, "dp_delta": 1 / drawn})
     covered = sum(row["covers"] for row in rows)
     comparison = not_comparable(
         "Figure 2 (right): delta from 10^6 independent trials, with a 99 % interval.",
@@ -86,13 +75,8 @@ def run(config: Config) -> Outcome:
         "exact distribution of a batch; the estimates are draws from it",
         why="the databases and epsilons of the paper are not printed, nor how its interval is made",
     )
-    table = Table.of(rows)
-    return Outcome(
-        {"estimates": table},
-        (comparison,),
-        data="gradients sampled from the distribution",
-        generated=True,
-    )
+    data = "gradients sampled from the distribution"
+    return Outcome({"estimates": Table.of(rows)}, (comparison,), data=data, generated=True)
 
 
 def estimate(
@@ -129,36 +113,42 @@ def interval(hits: int, draws: int, level: float) -> tuple[float, float]:
 def plot(outcome: Outcome) -> Figure:
     """Draw one panel for each epsilon: exact delta, its estimate with the interval, DP's delta."""
     table = outcome.tables["estimates"]
-    epsilons = table.distinct("epsilon")
-    figure, panels = drawing.panels(
-        len(epsilons),
+    figure, panels = drawing.by_panel(
+        table,
+        ["epsilon"],
+        r"$\varepsilon = {epsilon:g}$",
         across=r"records $n$, batches of $\sqrt{n}$",
         up=r"probability $\delta$",
-        height=0.55 if len(epsilons) == 1 else 0.7,
+        height=0.55 if len(table.distinct("epsilon")) == 1 else 0.7,
     )
-    for axes, epsilon in zip(panels, epsilons, strict=True):
-        _panel(axes, table.select(epsilon=epsilon))
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    return drawing.finish(figure, panels)
-
-
-def _panel(axes: Axes, table: Table) -> None:
-    n, draws, exact, value, lower, upper, most = (
-        np.array(table.column(name), float)
-        for name in ("records", "draws", "exact", "estimate", "lower", "upper", "dp_delta")
-    )
-    # A logarithmic axis has no 0: such a delta leaves a gap, such an interval ends at the foot.
-    exact, value = (np.where(each > 0.0, each, np.nan) for each in (exact, value))
-    shown = np.concatenate([exact, value, upper, most, 1.0 / draws, 1.0 / n])
-    bottom = 0.3 * float(np.nanmin(shown))
-    axes.set(yscale="log", ylim=(bottom, 3.0 * float(np.nanmax(shown))))
-    label = f"its {100 * table.column('confidence')[0]:g} % interval"
-    feet = np.minimum(np.maximum(lower, bottom), upper)
-    colour = style.ROLES["paper"].colour
-    axes.vlines(n, feet, upper, color=colour, linewidth=2.5, alpha=0.5, label=label)
-    axes.plot(n, most, label=r"$\delta$ of DP, $T/n$", **drawing.beside("baseline"))
-    axes.plot(n, 1.0 / n, label="$1/n$, the target", **drawing.beside("limit"))
-    axes.plot(n, 1.0 / draws, label="1/draws", **drawing.beside("noise"))
-    axes.plot(n, exact, label="exact", **drawing.line("optimum"))
-    opened = drawing.points("paper", markerfacecolor="none")
-    axes.plot(n, value, label="estimate from draws", **opened)
+    curves = {
+        "dp_delta": (r"$\delta$ of DP, $T/n$", drawing.beside("baseline")),
+        "target": ("$1/n$, the target", drawing.beside("limit")),
+        "resolution": ("1/draws", drawing.beside("noise")),
+        "exact": ("exact", drawing.line("optimum")),
+        "estimate": ("estimate from draws", drawing.points("paper", markerfacecolor="none")),
+    }
+    for axes, rows in panels.items():
+        shown = Table.of(
+            [
+                row | {"target": 1 / row["records"], "resolution": 1 / row["draws"]}
+                for row in rows.records
+            ]
+        )
+        values = [value for name in (*curves, "upper") for value in shown.column(name)]
+        # A logarithmic axis has no 0: such a delta leaves a gap, such an interval ends at the foot.
+        bottom = 0.3 * min(value for value in values if value > 0.0)
+        axes.set(yscale="log", ylim=(bottom, 3.0 * max(values)))
+        upper = np.array(rows.column("upper"))
+        feet = np.minimum(np.maximum(rows.column("lower"), bottom), upper)
+        axes.vlines(
+            rows.column("records"),
+            feet,
+            upper,
+            color=style.ROLES["paper"].colour,
+            linewidth=2.5,
+            alpha=0.5,
+            label=f"its {100 * rows.column('confidence')[0]:g} % interval",
+        )
+        drawing.draw_columns(axes, shown, "records", curves, least=0.0)
+    return drawing.finish(figure, [*panels])

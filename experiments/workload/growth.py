@@ -46,33 +46,26 @@ def run(config: Config) -> Outcome:
     """Design and prove a mechanism for each size; evaluate the closed form of the histogram."""
     records: list[dict[str, Cell]] = []
     for n in track(config.categories):
-        found = dpopt.design(Workload(config.workload, config.epsilon, n))
-        records.append(
-            _record(config, config.workload, n, found.value)
-            | {"bound": found.bound, "bound_proved_by": found.proof}
-        )
+        design = dpopt.design(Workload(config.workload, config.epsilon, n))
+        proved = (design.value, design.bound, design.proof)
+        records.append(_record(config, config.workload, n, *proved))
     for n in track(config.closed):
         least = best_subset(n, math.exp(config.epsilon), np.eye(n))[0] - 1
-        records.append(
-            _record(config, _CLOSED, n, least) | {"bound": least, "bound_proved_by": "symmetry"}
-        )
+        records.append(_record(config, _CLOSED, n, least, least, "symmetry"))
     return Outcome({"growth": Table.of(records)})
 
 
-def _record(config: Config, workload: str, n: int, variance: float) -> dict[str, Cell]:
+def _record(
+    config: Config, workload: str, n: int, variance: float, bound: float | None, proof: str | None
+) -> dict[str, Cell]:
     matrix = query_matrix(workload, n)
     others = variances(n, config.epsilon, matrix.T @ matrix, np.full(n, 1 / n))
     used = least_of(others)
-    return {
-        "workload": workload,
-        "categories": n,
-        "epsilon": config.epsilon,
-        "variance": variance,
-        "bound": None,
-        "bound_proved_by": None,
-        "best_in_use": used,
-        "variance_in_use": others[used],
-    }
+    return (
+        {"workload": workload, "categories": n, "epsilon": config.epsilon, "variance": variance}
+        | {"bound": bound, "bound_proved_by": proof}
+        | {"best_in_use": used, "variance_in_use": others[used]}
+    )
 
 
 @run.figure

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import dpopt
 from dpopt import Workload
-from experiments import drawing, style
+from experiments import drawing
 from experiments.arrays import Ints
 from experiments.parameters import Seed, Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
@@ -23,6 +23,7 @@ DATA = (ELECTION, MADE)
 # Shares of the second candidate between which states are put into classes of equal width.
 _LOW, _HIGH = 0.3, 0.7
 _ERRORS = 3
+_SOURCE = "US presidential election of 2020, certified counts by state; a made distribution"
 
 
 @configuration
@@ -41,20 +42,13 @@ class Config:
     workload: Queries = "prefix"
     categories: Categories = 16
     epsilon: Epsilon = 1.0
-    people: Several[Annotated[int, Ge(1), Le(10**9)]] = (
-        1_000,
-        10_000,
-        100_000,
-        1_000_000,
-        10_000_000,
-    )
+    people: Several[Annotated[int, Ge(1), Le(10**9)]] = tuple(10**k for k in range(3, 8))
     runs: Annotated[int, Ge(2)] = 4_000
     seed: Seed = 5
 
     def pmfs(self) -> dict[str, np.ndarray]:
         """Return the pmf of the categories for each data set; Zipf's is as 1 / u."""
-        place = np.arange(1, self.categories + 1, dtype=np.float64)
-        made = 1 / place
+        made = 1 / np.arange(1, self.categories + 1, dtype=np.float64)
         return {ELECTION: self._voters(), MADE: made / made.sum()}
 
     def _voters(self) -> np.ndarray:
@@ -79,33 +73,24 @@ class Config:
 )
 def run(config: Config) -> Outcome:
     """Design one mechanism, and let all people of either data answer many times."""
-    asked = Workload(config.workload, config.epsilon, config.categories)
-    found = dpopt.design(asked)
+    design = dpopt.design(Workload(config.workload, config.epsilon, config.categories))
     rng = np.random.default_rng(config.seed)
     records: list[dict[str, Cell]] = []
     for data, pmf in track(config.pmfs().items()):
         for people in config.people:
             histogram = _histogram(pmf, people)
-            squares = _squares(found, histogram, config.runs, rng)
-            predicted = float(histogram @ found.category_variances)
+            squares = _squares(design, histogram, config.runs, rng)
+            seen, predicted = float(squares.mean()), float(histogram @ design.category_variances)
             error = float(squares.std(ddof=1)) / math.sqrt(config.runs)
-            seen = float(squares.mean())
             records.append(
-                {
-                    "data": data,
-                    "people": people,
-                    "runs": config.runs,
-                    "predicted": predicted,
+                {"data": data, "people": people, "runs": config.runs, "predicted": predicted}
+                | {
                     "seen": seen,
                     "standard_error": error,
                     "errors_apart": (seen - predicted) / error,
                 }
             )
-    table = Table.of(records)
-    return Outcome(
-        {"variances": table},
-        data="US presidential election of 2020, certified counts by state; a made distribution",
-    )
+    return Outcome({"variances": Table.of(records)}, data=_SOURCE)
 
 
 def _histogram(pmf: np.ndarray, people: int) -> Ints:
@@ -117,51 +102,41 @@ def _histogram(pmf: np.ndarray, people: int) -> Ints:
 
 
 def _squares(
-    found: dpopt.Design, histogram: Ints, runs: int, rng: np.random.Generator
+    design: dpopt.Design, histogram: Ints, runs: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the squared error of all answers in each run, shape (runs,).
 
     How many people of a category have each output is multinomial with the certified distribution,
     so that ten million people cost what ten do. The generator is seeded: nothing here is private.
     """
-    truth = found.setting.matrix @ histogram
-    pmfs = found.table.matrix()
+    truth = design.setting.matrix @ histogram
+    pmfs = design.table.matrix()
     outputs = np.zeros((runs, pmfs.shape[1]))
     for pmf, people in zip(pmfs, histogram, strict=True):
         outputs += rng.multinomial(people, pmf / pmf.sum(), size=runs)
-    return np.sum((outputs @ found.decoder.T - truth) ** 2, axis=1)
+    return np.sum((outputs @ design.decoder.T - truth) ** 2, axis=1)
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw observed over predicted variance, with three standard errors, for each data set."""
     table = outcome.tables["variances"]
-    names = table.distinct("data")
-    figure, panels = drawing.panels(
-        len(names), 2, "people $N$", "observed / predicted", sharex=True, sharey=True
+    figure, panels = drawing.by_panel(
+        table, ["data"], "{data}", 2, "people $N$", "observed / predicted", sharex=True, sharey=True
     )
-    ends: list[float] = []
-    for row in table.records:
-        ratio, margin = row["seen"] / row["predicted"], _ERRORS * row["standard_error"]
-        ends += [ratio - margin / row["predicted"], ratio + margin / row["predicted"]]
-    room = 0.1 * (max(*ends, 1.0) - min(*ends, 1.0))
-    for axes, name in zip(panels, names, strict=True):
-        part = table.select(data=name)
+    look = drawing.points("optimum", capsize=2, label=f"observed, {_ERRORS} standard errors")
+    ends = [1.0]
+    for axes, part in panels.items():
         predicted = np.array(part.column("predicted"))
+        ratios = np.array(part.column("seen")) / predicted
+        margins = _ERRORS * np.array(part.column("standard_error")) / predicted
+        ends += [*(ratios - margins), *(ratios + margins)]
         axes.axhline(1.0, **drawing.beside("limit"), label="predicted")
-        axes.errorbar(
-            part.column("people"),
-            np.array(part.column("seen")) / predicted,
-            yerr=_ERRORS * np.array(part.column("standard_error")) / predicted,
-            color=style.ROLES["optimum"].colour,
-            marker=style.ROLES["optimum"].marker,
-            linestyle="none",
-            capsize=2,
-            label=f"observed, {_ERRORS} standard errors",
-        )
+        axes.errorbar(part.column("people"), ratios, yerr=margins, **look)
         axes.set_xscale("log")
         low, high = drawing.decades(min(part.column("people")), max(part.column("people")))
         axes.set_xlim(low / 3, high * 3)
-        axes.set_ylim(min(*ends, 1.0) - room, max(*ends, 1.0) + room)
-        axes.set_title(name)
-    return drawing.finish(figure, panels)
+    room = 0.1 * (max(ends) - min(ends))
+    # The panels share their axis.
+    figure.axes[0].set_ylim(min(ends) - room, max(ends) + room)
+    return drawing.finish(figure, figure.axes)

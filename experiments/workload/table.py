@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 import dpopt
 from dpopt import Workload
@@ -24,7 +23,6 @@ from experiments.workload.baselines import (
 )
 
 OURS, GRADIENT = "this mechanism", "projected gradient"
-_NOTE = "1 is the proved bound of every private mechanism"
 
 
 @configuration
@@ -85,42 +83,30 @@ def run(config: Config) -> Outcome:
 def _descended(config: Config, setting: Workload) -> float:
     """Return the least variance that projected gradient finds from some starts."""
     gram, uniform = setting.gram, np.full(config.categories, 1 / config.categories)
-    epsilon, best = setting.epsilon, np.inf
-    for place in range(config.tries):
-        rng = np.random.default_rng([config.seed, place])
-        rows = projected_gradient(gram, epsilon, uniform, rng, steps=config.steps)
-        best = min(best, float(uniform @ category_variances(rows, gram, uniform)))
-    return best
+    rngs = [np.random.default_rng([config.seed, place]) for place in range(config.tries)]
+    kernels = (
+        projected_gradient(gram, setting.epsilon, uniform, rng, steps=config.steps) for rng in rngs
+    )
+    return min(float(uniform @ category_variances(rows, gram, uniform)) for rows in kernels)
 
 
 @run.figure
 def plot(outcome: Outcome) -> Figure:
     """Draw each mechanism's variance over the bound, a panel for each epsilon."""
     table = outcome.tables["variances"]
-    epsilons = table.distinct("epsilon")
-    workloads = table.distinct("workload")
     names = table.distinct("mechanism")
-    figure, panels = drawing.panels(
-        len(epsilons), 2, "variance over bound", "mechanism", height=1.1, sharex=True, sharey=True
-    )
-    looks = drawing.curves(range(len(workloads)))
-    for axes, epsilon in zip(panels, epsilons, strict=True):
+    shape = {"height": 1.1, "sharex": True, "sharey": True}
+    title, across = r"$\varepsilon = {epsilon:g}$", "variance over bound"
+    figure, panels = drawing.by_panel(table, ["epsilon"], title, 2, across, "mechanism", **shape)
+    looks = drawing.curves(table.distinct("workload"))
+    for axes, part in panels.items():
         axes.axvline(1.0, **drawing.beside("limit"))
-        for place, workload in enumerate(workloads):
-            part = table.select(epsilon=epsilon, workload=workload)
-            shift = 0.22 * (place - (len(workloads) - 1) / 2)
-            axes.plot(
-                part.column("over_bound"),
-                [names.index(name) + shift for name in part.column("mechanism")],
-                linestyle="none",
-                label=workload,
-                **looks[place],
-            )
+        for place, (workload, look) in enumerate(looks.items()):
+            over = part.select(workload=workload).column("over_bound")
+            rows = np.arange(len(names)) + 0.22 * (place - (len(looks) - 1) / 2)
+            axes.plot(over, rows, label=workload, linestyle="none", **look)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_xticks([], minor=True)
+        drawing.plain_ticks(axes.xaxis)
         axes.set(xlim=(0.9, 1.15 * max(table.column("over_bound"))), ylim=(len(names) - 0.4, -0.6))
         axes.set_yticks(range(len(names)), names)
-        axes.set_title(rf"$\varepsilon = {epsilon:g}$")
-    return drawing.finish(figure, panels, _NOTE)
+    return drawing.finish(figure, figure.axes, "1 is the proved bound of every private mechanism")

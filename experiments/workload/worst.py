@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -12,7 +14,7 @@ from experiments.parameters import Several, configuration
 from experiments.registry import Cell, Outcome, Table, experiment, track
 from experiments.workload.baselines import Categories, Epsilon, Queries
 
-OBJECTIVES = ("mean", "worst-case")
+OBJECTIVES: dict[Literal["mean", "worst-case"], str] = {"mean": "optimum", "worst-case": "variant"}
 
 
 @configuration
@@ -37,29 +39,17 @@ def run(config: Config) -> Outcome:
     by_category: list[dict[str, Cell]] = []
     for n in track(config.categories):
         for objective in OBJECTIVES:
-            asked = Workload(config.workload, config.epsilon, n, objective=objective)
-            found = dpopt.design(asked)
-            each = found.category_variances
+            setting = Workload(config.workload, config.epsilon, n, objective=objective)
+            design = dpopt.design(setting)
+            each = design.category_variances
             records.append(
-                {
-                    "workload": config.workload,
-                    "categories": n,
-                    "epsilon": config.epsilon,
-                    "objective": objective,
-                    "mean": float(each.mean()),
-                    "worst": float(each.max()),
-                    "bound_of_objective": found.bound,
-                    "bound_proved_by": found.proof,
-                }
+                {"workload": config.workload, "categories": n, "epsilon": config.epsilon}
+                | {"objective": objective, "mean": float(each.mean()), "worst": float(each.max())}
+                | {"bound_of_objective": design.bound, "bound_proved_by": design.proof}
             )
+            where: dict[str, Cell] = {"categories": n, "objective": objective}
             by_category += [
-                {
-                    "categories": n,
-                    "objective": objective,
-                    "category": u + 1,
-                    "variance": float(value),
-                }
-                for u, value in enumerate(each)
+                where | {"category": u, "variance": float(value)} for u, value in enumerate(each, 1)
             ]
     return Outcome({"variances": Table.of(records), "categories": Table.of(by_category)})
 
@@ -68,22 +58,18 @@ def run(config: Config) -> Outcome:
 def plot(outcome: Outcome) -> Figure:
     """Draw what each category adds, a panel for each alphabet."""
     table = outcome.tables["categories"]
-    sizes = table.distinct("categories")
-    figure, panels = drawing.panels(len(sizes), 2, "category", "variance by category")
-    for axes, n in zip(panels, sizes, strict=True):
-        values: list[float] = []
-        for objective, role in zip(OBJECTIVES, ("optimum", "variant"), strict=True):
-            part = table.select(categories=n, objective=objective)
-            axes.plot(
-                part.column("category"),
-                part.column("variance"),
-                **drawing.line(role),
-                label=f"made for the {objective}" + (" data" if objective == "worst" else ""),
-            )
-            values += part.column("variance")
+    looks = {
+        objective: (f"made for the {objective}", drawing.line(role))
+        for objective, role in OBJECTIVES.items()
+    }
+    figure, panels = drawing.by_panel(
+        table, ["categories"], "$n = {categories}$", 2, "category", "variance by category"
+    )
+    for axes, part in panels.items():
+        drawing.draw(axes, part, "category", "variance", looks, by="objective")
+        n, values = max(part.column("category")), part.column("variance")
         room = 0.15 * max(max(values) - min(values), 1e-3 * max(values))
         axes.set_ylim(min(values) - room, max(values) + room)
         axes.set_xlim(0.5 - 0.03 * n, n + 0.5 + 0.03 * n)
         axes.set_xticks(np.unique(np.linspace(1, n, min(n, 4)).round()))
-        axes.set_title(f"$n = {n}$")
-    return drawing.finish(figure, panels)
+    return drawing.finish(figure, figure.axes)

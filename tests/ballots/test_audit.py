@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -13,11 +12,12 @@ import pytest
 from dpopt import NotPrivateError
 from dpopt.ballots.tabulate import audit_rule
 from dpopt.privacy import Guarantee
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, certify_table, rounded
 from dpopt.table.least import least_of_table
 from experiments.ensembles.ladder import ladder
 from tests.ballots.pmfs import exponential, permute_and_flip
+from tests.oracles import compositions, neighbours
 
 Weights = Callable[[tuple[int, ...]], Sequence[Fraction | int]]
 RULES = {"ladder": ladder, "permute-and-flip": permute_and_flip, "exponential": exponential}
@@ -25,15 +25,13 @@ RULES = {"ladder": ladder, "permute-and-flip": permute_and_flip, "exponential": 
 
 def largest_ratio(voters: int, classes: int, weights: Weights) -> Fraction:
     """Every histogram with names of classes, every replaced ballot, every class."""
-    known = {h: weights(h) for h in product(range(voters + 1), repeat=classes) if sum(h) == voters}
-    found = Fraction(0)
-    for h, before in known.items():
-        for a, b in permutations(range(classes), 2):
-            moved = tuple(c - (x == a) + (x == b) for x, c in enumerate(h))
-            if h[a]:
-                pairs = zip(before, known[moved], strict=True)
-                found = max(found, *(Fraction(p) / Fraction(q) for p, q in pairs))
-    return found
+    pmfs = {h: weights(h) for h in compositions(voters, classes)}
+    return max(
+        Fraction(p) / Fraction(q)
+        for h, pmf in pmfs.items()
+        for other in neighbours(h)
+        for p, q in zip(pmf, pmfs[other], strict=True)
+    )
 
 
 @pytest.mark.parametrize(("voters", "classes"), [(1, 2), (2, 3), (5, 3), (4, 4), (3, 5)])

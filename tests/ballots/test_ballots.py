@@ -10,7 +10,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from dpopt.ballots.votes import votes_pmf
+from dpopt.ballots.choice import votes_pmf
 from dpopt.table import SortedHistograms
 from tests.ballots.pmfs import exponential, permute_and_flip
 

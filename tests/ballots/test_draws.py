@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from fractions import Fraction
 
 import numpy as np
@@ -46,12 +45,3 @@ def test_a_batch_of_100_classes() -> None:
     share = np.mean(np.asarray(design.release(votes)) == 63)
     wanted = float(design.kernel[0])
     assert abs(share - wanted) < 6 * (wanted * (1 - wanted) / 500) ** 0.5 + 1e-12
-
-
-def test_a_seed_gives_the_same_labels() -> None:
-    design = dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2, rule="ladder"))
-    votes = np.random.default_rng(1).integers(0, 3, (50, 5))
-    first, second = (design.simulate(votes, np.random.default_rng(2)) for _ in range(2))
-    assert np.array_equal(first, second)
-    one = design.release([secrets.randbelow(3) for _ in range(5)])
-    assert type(one) is int

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import dpopt
-from dpopt.privacy import exp_lower
 from tests.cli.running import Capture, run
-from tests.kernel.brute import made_of
+from tests.solved import solved
 
 
 def refused(arguments: list[str], code: int, capfd: Capture) -> str:
@@ -28,10 +27,7 @@ def refused(arguments: list[str], code: int, capfd: Capture) -> str:
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Path:
-    low = 2**62 // 5
-    high = int(exp_lower(0.5) * low)
-    weights = [[high, 2**62 - high], [low, 2**62 - low]]
-    made_of(weights, 0.5).save(tmp_path / "kernel.json")
+    solved("kernel-tight").save(tmp_path / "kernel.json")
     return tmp_path / "kernel.json"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -153,6 +154,37 @@ def test_tab_offers_the_words_of_a_choice(name: str) -> None:
             assert typed(f"{name} {option} ") == set(choices(annotation))
         for word in parted(field.annotation)[1]:
             assert word in typed(f"{name} {option} {word[:2]}")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete(shell: str) -> None:
+    said = completed(_DPOPT_COMPLETE=f"{shell}_source")
+    assert f"_DPOPT_COMPLETE={shell}_complete" in said
+
+
+def test_tab_offers_the_commands() -> None:
+    said = completed(_DPOPT_COMPLETE="bash_complete", COMP_WORDS="dpopt ma", COMP_CWORD="1")
+    assert said.split() == ["plain,majority"]
+
+
+def completed(**asked: str) -> str:
+    """What a shell is answered that asks by these variables."""
+    program = "import sys; from dpopt.cli import main; sys.argv = ['dpopt']; main()"
+    words, variables = [sys.executable, "-c", program], {**os.environ, **asked}
+    return subprocess.run(words, env=variables, stdout=-1, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("sample --rule s", "smooth-floor"),
+        ("majority --backend h", "highs"),
+        ("certify some", "some"),
+    ],
+)
+def test_tab_offers_values(words: str, offered: str) -> None:
+    """Words that begin so; where a file may stand, what was typed, for the shell to complete."""
+    assert typed(words) == {offered}
 
 
 def test_the_list_and_its_completion_load_no_library() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import dpopt
 from dpopt.cli.output import show
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.robustness.commands import Ended, run
 
 FULL = Path("/dev/full")

@@ -9,7 +9,6 @@ import pytest
 
 from dpopt import ParameterError
 from experiments.registry import Comparison, Experiment, Outcome, Table, telling
-from experiments.runner import Job
 
 Cells = dict[str, Any]
 
@@ -26,11 +25,6 @@ def ran(experiment: Experiment, config: Any = None) -> Outcome:
         outcome = experiment(config)
     assert told[0] == told[1]
     return outcome
-
-
-def jobs_of(chosen: Sequence[Experiment]) -> list[Job]:
-    """Jobs with the experiments' own parameters, of quick runs."""
-    return [Job(each, each.quick) for each in chosen]
 
 
 def exit_code(main: Callable[[Sequence[str]], object], arguments: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ from experiments.benchmarks.measure import (
     run_benchmarks,
     slopes,
 )
-from experiments.benchmarks.memory import DONE, OUT_OF_MEMORY, Limits, Ran, run_child
+from experiments.benchmarks.memory import DONE, Limits, Ran, run_child
 from experiments.benchmarks.page import to_markdown, to_outcome
 from experiments.benchmarks.spec import Answer, Benchmark, Contender, benchmarks, same
 from experiments.kept import kept_entry
@@ -70,19 +70,10 @@ def test_specifications_are_unique_and_begin_with_the_reference() -> None:
         assert benchmark.warm_up <= benchmark.sizes[0] or benchmark.warm_up <= 20
 
 
-def bare(function: Any) -> Any:
-    """A function, or a partial one in its parts, which compares by identity otherwise."""
-    if not isinstance(function, partial):
-        return function
-    return function.func, tuple(map(bare, function.args)), function.keywords
-
-
 def test_contenders_can_be_sent_to_a_child() -> None:
     for benchmark in BENCHMARKS:
         for contender in benchmark.contenders:
-            sent = pickle.loads(pickle.dumps((contender.prepare, contender.run)))
-            given = (contender.prepare, contender.run)
-            assert [bare(f) for f in sent] == [bare(f) for f in given]
+            pickle.dumps((contender.prepare, contender.run))
 
 
 @pytest.mark.slow_after(1)
@@ -109,16 +100,8 @@ def test_a_contender_that_answers_otherwise_is_seen() -> None:
     assert [record["agrees"] for record in records] == [True, False]
 
 
-def half(size: int) -> Answer:
-    return Answer(float(size), note="half")
-
-
-def exact(size: int) -> Answer:
-    return Answer(float(size))
-
-
-def again(size: int) -> Answer:
-    return Answer(float(size))
+def answer(name: str, size: int) -> Answer:
+    return Answer(float(size), note=name if name == "half" else "")
 
 
 TOY = Benchmark(
@@ -130,10 +113,10 @@ TOY = Benchmark(
     value="size",
     sizes=(10, 100, 1000),
     contenders=(
-        Contender("ours", same, exact),
-        Contender("half", same, half),
-        Contender("small", same, again, largest=10),
-        Contender("absent", same, exact, needs=("no_such_package", "extra")),
+        Contender("ours", same, partial(answer, "ours")),
+        Contender("half", same, partial(answer, "half")),
+        Contender("small", same, partial(answer, "small"), largest=10),
+        Contender("absent", same, partial(answer, "ours"), needs=("no_such_package", "extra")),
     ),
     tolerance=1e-9,
     warm_up=1,
@@ -148,12 +131,12 @@ class Scripted:
         self.calls: list[tuple[str, int]] = []
         self.fail_at = fail_at
 
-    def __call__(self, function: Callable[[Any], Any], size: int, *_: Any, **__: Any) -> Ran:
-        name = {"exact": "ours", "half": "half", "again": "small"}[function.__name__]
+    def __call__(self, function: partial[Answer], size: int, *_: Any, **__: Any) -> Ran:
+        (name,) = function.args
         turn = sum(call == (name, size) for call in self.calls)
         self.calls.append((name, size))
         if name == "half" and size == self.fail_at:
-            return Ran(OUT_OF_MEMORY)
+            return Ran("over 8 GiB")
         seconds = SPENT[name][turn]
         return Ran(DONE, function(size), (9.0,), (seconds,), 80 << 20)
 
@@ -236,7 +219,7 @@ def test_the_memory_of_the_parent_is_not_the_child_s() -> None:
 
 @linux
 def test_failures_of_a_child_are_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_child(bytearray, 2 << 30, SMALL) == Ran(OUT_OF_MEMORY)
+    assert run_child(bytearray, 2 << 30, SMALL) == Ran("over 1 GiB")
     assert run_child(math.sqrt, -1, SMALL).outcome.startswith("error: ValueError")
     assert run_child(signal.raise_signal, signal.SIGSEGV, SMALL) == Ran("ended by SIGSEGV")
     monkeypatch.setattr(memory, "_ON_THE_CLOCK", 0.5)
@@ -253,24 +236,27 @@ def test_a_child_stops_after_its_processor_time(monkeypatch: pytest.MonkeyPatch)
 
 def test_slopes_are_those_of_the_data() -> None:
     sizes = (10, 100, 1000, 10_000)
+    seconds = {
+        "power": [3e-6 * n**1.5 for n in sizes],
+        "bent": [1.0, 1.0, 1.0, 100.0],
+        "short": [1.0, 1.0, None],
+    }
     rows: list[Record] = [
-        {"size": n, "contender": "power", "seconds": 3e-6 * n**1.5, "outcome": DONE} for n in sizes
+        {"size": n, "contender": name, "seconds": s, "outcome": DONE if s else "over 60 s"}
+        for name, column in seconds.items()
+        for n, s in zip(sizes, column, strict=False)
     ]
-    rows += [
-        {"size": n, "contender": "bent", "seconds": float(max(1, n**2 // 10**6)), "outcome": DONE}
-        for n in sizes
-    ]
-    rows += [{"size": n, "contender": "short", "seconds": 1.0, "outcome": DONE} for n in (1, 2)]
-    rows.append({"size": 3, "contender": "short", "seconds": None, "outcome": "over 60 s"})
-    found: list[Any] = slopes(rows)
-    power, bent = found
-    assert power["slope"] == pytest.approx(1.5, abs=1e-12)
-    assert power["last_slope"] == pytest.approx(1.5, abs=1e-12)
-    assert power["constant"] == pytest.approx(3e-6, rel=1e-9)
-    assert power["sizes"] == 4
-    assert (bent["contender"], bent["last_slope"]) == ("bent", pytest.approx(2.0))
+    power, bent = slopes(rows)
+    assert power == {
+        "contender": "power",
+        "slope": pytest.approx(1.5, abs=1e-12),
+        "constant": pytest.approx(3e-6, rel=1e-9),
+        "last_slope": pytest.approx(1.5, abs=1e-12),
+        "sizes": 4,
+    }
     # Least squares over y = (0, 0, 0, 2) and x = (1, 2, 3, 4), in decades.
     assert bent["slope"] == pytest.approx(0.6)
+    assert (bent["contender"], bent["last_slope"]) == ("bent", pytest.approx(2.0))
 
 
 KNOWN = {TOY.name: TOY}
@@ -295,7 +281,8 @@ def test_tables_are_plain_and_their_page_is_a_pure_function(toy: dict[str, Any])
     assert "| 100 | small | not tried above 10 | | | | |" in text
     assert "4 of 4 values" in text
     record = again["times"][4]
-    record |= {"seconds": None, "outcome": "error: dpopt._errors.SolverError: status (a; b)"}
+    # An earlier round of it had ended, and has its time.
+    record |= {"value": None, "outcome": "error: dpopt._errors.SolverError: status (a; b)"}
     assert "| 100 | ours | error | | | | |" in page_of(again)
     record["outcome"] = "not tried (error: SolverError: failed at 3 at 10)"
     assert "| 100 | ours | not tried (error at 10) | | | | |" in page_of(again)

@@ -1,6 +1,7 @@
 """The paper's whole corner set against its definition in fractions, and its program."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction as F
 from math import comb
 from typing import Any
@@ -48,15 +49,12 @@ def test_epsilon_spent_is_where_the_excess_vanishes() -> None:
 @pytest.mark.parametrize("objective", ["mean", "surrogate"])
 @pytest.mark.parametrize("shift", [0.0, 1e-5])
 def test_a_design_is_private_over_the_paper_s_whole_set(objective: Any, shift: float) -> None:
-    design = dpopt.design(
-        dpopt.Majority(11, 0.1, 3, voter_delta=shift, delta=3 * shift, objective=objective)
-    )
-    check = check_design(design)
+    setting = Majority(11, 0.1, 3, shift, 3 * shift, objective=objective)
+    check = check_design(dpopt.design(setting))
     assert check is not None
     assert check.excess <= check.rounding
-    assert (
-        check_design(dpopt.design(dpopt.Majority(25, 0.1, 3, voter_delta=1e-5, delta=3e-5))) is None
-    )
+    large = replace(setting, voters=25, voter_delta=1e-5, delta=3e-5)
+    assert check_design(dpopt.design(large)) is None
 
 
 def test_a_broken_gamma_breaks_it_by_what_the_proof_says() -> None:

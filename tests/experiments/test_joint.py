@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 import dpopt
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from experiments.majority.joint import JOINTLY, ONLINE, SEPARATELY, Answers, Config, run
 from experiments.registry import Outcome
 from tests.experiments.comparing import ran
@@ -218,7 +218,7 @@ def test_one_label_is_that_of_the_best_gamma(outcome: Outcome) -> None:
 def test_the_statement_is_judged_by_what_is_spent(outcome: Outcome) -> None:
     (judged,) = outcome.comparisons
     assert judged.verdict == "refuted"
-    assert "1 of 2 cases: 2.0601 instead of 2 times epsilon (K = 3, epsilon = 2)." in judged.ours
+    assert "1 of 2 cases; voters = 3, epsilon = 2, m = 2, spent = 2.0601." in judged.ours
     (judged,) = ran(run, replace(SMALL, epsilon=(0.5,))).comparisons
     assert judged.verdict == "agrees"
     assert ran(run, replace(SMALL, labels=(1,), epsilon=(0.5,))).comparisons == ()

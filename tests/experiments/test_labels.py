@@ -96,10 +96,9 @@ def test_one_label_composed_exactly_uses_up_the_total(outcome: Outcome) -> None:
 @pytest.mark.slow
 def test_two_labels_of_three_voters_by_brute_force() -> None:
     """All corners of the voters, and the second label's chosen after the first label."""
-    config = Config(
-        labels=(2,), voters=3, epsilon=0.5, total_epsilon=1.0, total_delta=0.01, ballot_labels=(2,)
-    )
-    outcome = ran(run, replace(config, ballots=2, classes=2))
+    voters: dict[str, Any] = {"voters": 3, "epsilon": 0.5, "total_epsilon": 1.0}
+    ballots: dict[str, Any] = {"ballot_labels": (2,), "ballots": 2, "classes": 2}
+    outcome = ran(run, Config(labels=(2,), total_delta=0.01, **voters, **ballots))
     m = row_of(outcome, "voters", 2, EXACT)["m"]
     assert row_of(outcome, "voters", 2, EQUAL)["m"] < m < 3
     spent = [
@@ -125,11 +124,8 @@ def regret_of(shares: Mapping[tuple[int, ...], Any]) -> float:
 
 def spent_on_two(shares: Mapping[tuple[int, ...], Any], epsilon: float) -> float:
     """Delta of two labels over all neighbours, in floats."""
-    pairs = [
-        (shares[n], shares[other])
-        for n, other in permutations(shares, 2)
-        if sum(map(abs, np.subtract(n, other))) == 2
-    ]
+    neighbours = [p for p in permutations(shares, 2) if np.abs(np.subtract(*p)).sum() == 2]
+    pairs = [(shares[n], shares[other]) for n, other in neighbours]
     assert len(pairs) == 90
     return in_floats(pairs, 2, epsilon)
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import factorial, prod
@@ -7,15 +6,7 @@ import numpy as np
 import pytest
 
 from dpopt.prob import poisson_binomial_pmf
-from experiments.majority.objective import (
-    Config,
-    grid_limit,
-    grid_weights,
-    interval_weights,
-    printed_factor,
-)
-
-SMALL = Config(voters=(3, 5), allowance=(1.0, 2.0), points=4, draws=300, repeats=3)
+from experiments.majority.objective import grid_limit, printed_factor, sampled_weights
 
 
 def margins(p: tuple[float, ...]) -> np.ndarray:
@@ -41,20 +32,15 @@ def test_the_factor_is_a_product_and_counts_repeats_too_often() -> None:
 
 
 def test_sampled_means_and_errors_are_those_of_the_draws() -> None:
-    config = replace(SMALL, draws=200)
     rng, again = np.random.default_rng(3), np.random.default_rng(3)
-    mean, error = grid_weights(3, config, rng)
+    mean, error = sampled_weights(3, 200, rng, 4)
     found = np.array([margins(p) for p in 0.5 + 0.125 * again.integers(0, 4, (200, 3))])
     assert mean == pytest.approx(found.mean(axis=0), abs=1e-14)
     assert error == pytest.approx(found.std(axis=0) / np.sqrt(200), abs=1e-12)
 
 
 def test_both_algorithms_come_near_their_limits() -> None:
-    config = replace(SMALL, draws=40_000, points=50)
-    for k in (3, 11):
-        for (mean, error), limit in (
-            (grid_weights(k, config, np.random.default_rng(7)), grid_limit(k, 50)),
-            # No grid: that of ever more points.
-            (interval_weights(k, 40_000, np.random.default_rng(8)), grid_limit(k, 10**9)),
-        ):
-            assert np.all(np.abs(mean - limit) <= 5.0 * error + 1e-12)
+    # No grid: that of ever more points.
+    for k, (points, limit) in product((3, 11), ((50, 50), (None, 10**9))):
+        mean, error = sampled_weights(k, 40_000, np.random.default_rng(7), points)
+        assert np.all(np.abs(mean - grid_limit(k, limit)) <= 5.0 * error + 1e-12)

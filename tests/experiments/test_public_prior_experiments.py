@@ -1,6 +1,8 @@
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,39 +12,16 @@ from scipy.special import rel_entr
 
 from dpopt import ParameterError
 from experiments.benchmarks.suite_kernels import printed_algorithm
-from experiments.catalogue import all_experiments
 from experiments.data.avazu import load_clicks, subcategories
 from experiments.data.generate import generate_avazu, generate_movielens
 from experiments.data.movielens import load_movielens
-from experiments.public_prior import avazu, digits, example_one, kernels, movielens, synthetic
-from experiments.registry import Outcome
+from experiments.public_prior import avazu, digits, kernels, movielens, synthetic
 from tests.experiments.comparing import ran
 from tests.experiments.pictures import drawn
 from tests.experiments.test_public_prior_data import ml_100k
 
 pytest.importorskip("polars", reason="polars is not installed (extra data)")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-
-SMALL: dict[str, Any] = {
-    "prior-figure-2": replace(synthetic.Config(), categories=12, runs=3, points=5),
-    "prior-figure-4": replace(movielens.Config(), users=80, movies=60),
-    "prior-digits": digits.Config(digits=(0, 1)),
-    "prior-figures-3-6-11": replace(avazu.Config(), rows=40_000, sites=8, minimum_users=8),
-    "prior-example-1": example_one.Config(points=11),
-    "prior-kernels": replace(
-        kernels.Config(),
-        categories=(3, 4),
-        epsilon=(1.0, 2.0),
-        training=40,
-        held_out=200,
-        sizes=(5, 2000),
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
 
 
 def tv(p: np.ndarray, r: np.ndarray) -> float:
@@ -70,13 +49,11 @@ def lost(method: str, prior: np.ndarray, pmfs: Any, epsilon: float) -> list[floa
     return [max(values), sum(values) / len(values)]
 
 
-def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
-    outcomes: dict[str, Outcome],
-) -> None:
-    config = SMALL["prior-figure-2"]
+def test_figure_2_is_mean_and_standard_error_of_values_by_hand() -> None:
+    config = synthetic.Config(categories=12, runs=3, points=5)
     rng = np.random.default_rng(config.seed)
     priors = [rng.random(12) for _ in range(3)]
-    table = outcomes["prior-figure-2"].tables["divergences"]
+    table = ran(synthetic.run, config).tables["divergences"]
     firsts = [1 / 12 + k * (1 - 1 / 12) / 4 for k in range(5)]
     for method in ("minimax", "mollifier-kl"):
         rows = table.select(method=method).records
@@ -94,11 +71,10 @@ def test_figure_2_is_mean_and_standard_error_of_values_by_hand(
     assert kl == pytest.approx(program, abs=1e-7)
 
 
-def test_figure_4_is_the_largest_distance_of_each_age_group(
-    outcomes: dict[str, Outcome], tmp_path: Path
-) -> None:
-    config = SMALL["prior-figure-4"]
-    table = outcomes["prior-figure-4"].tables["distances"]
+def test_figure_4_is_the_largest_distance_of_each_age_group(tmp_path: Path) -> None:
+    config = movielens.Config(users=80, movies=60)
+    generated = ran(movielens.run, config)
+    table = generated.tables["distances"]
     generate_movielens(tmp_path, config.users, config.movies, config.seed)
     groups = load_movielens(tmp_path)
     assert len(table.rows) == 5 * len(groups)
@@ -118,15 +94,15 @@ def test_figure_4_is_the_largest_distance_of_each_age_group(
     again = ran(movielens.run, replace(config, path=str(tmp_path)))
     # The first cell tells whose data they are.
     assert [r[1:] for r in again.tables["distances"].rows] == [r[1:] for r in table.rows]
-    made = outcomes["prior-figure-4"]
-    assert (made.generated, made.data) == (True, "generated data in the format of MovieLens 1M")
+    assert generated.generated
+    assert generated.data == "generated data in the format of MovieLens 1M"
     assert (again.generated, again.data) == (False, "own data in the format of MovieLens 1M")
 
 
 @pytest.mark.slow
-def test_avazu_cases_and_summary_by_hand(outcomes: dict[str, Outcome], tmp_path: Path) -> None:
-    config = SMALL["prior-figures-3-6-11"]
-    outcome = outcomes["prior-figures-3-6-11"]
+def test_avazu_cases_and_summary_by_hand(tmp_path: Path) -> None:
+    config = avazu.Config(rows=40_000, sites=8, minimum_users=8)
+    outcome = ran(avazu.run, config)
     cases = outcome.tables["cases"]
     path = generate_avazu(tmp_path / "train.csv", config.rows, config.seed)
     clicks = load_clicks(path)
@@ -171,11 +147,11 @@ def test_an_age_group_without_users_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None:
+def test_digits_are_counted_pixel_by_pixel() -> None:
     """Ink summed by hand over the cells of every image of a digit; TV by the printed recursion."""
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 
-    outcome = outcomes["prior-digits"]
+    outcome = ran(digits.run, digits.Config(digits=(0, 1)))
     assert (outcome.data, outcome.generated) == ("scikit-learn's digits", False)
     assert {c.verdict for c in outcome.comparisons} == {"agrees", "not comparable"}
     table = outcome.tables["distances"]
@@ -200,11 +176,12 @@ def test_digits_are_counted_pixel_by_pixel(outcomes: dict[str, Outcome]) -> None
             assert (row["users"], row["categories"]) == (len(shares), int(used.sum()))
 
 
-def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]) -> None:
-    tables = outcomes["prior-kernels"].tables
-    for categories, epsilon in SMALL["prior-kernels"].settings:
-        rows = tables["distances"].select(categories=categories, epsilon=epsilon).records
-        at = {row["method"]: row for row in rows}
+def test_kernels_are_in_the_order_that_theory_gives() -> None:
+    small = {"categories": (3, 4), "epsilon": (1.0, 2.0), "sizes": (5, 2000)}
+    tables = ran(kernels.run, kernels.Config(**small, training=40, held_out=200)).tables
+    settings = tables["distances"].grouped("method", "categories", "epsilon")
+    assert set(settings) == set(product((3, 4), (1.0, 2.0)))
+    for at in settings.values():
         assert set(at) == {"minimax", "leximin", "population", "mollifier-kl"}
         for name in ("leximin", "population"):
             assert at[name]["worst_case"] == pytest.approx(at["minimax"]["worst_case"], abs=1e-6)
@@ -212,6 +189,19 @@ def test_kernels_are_in_the_order_that_theory_gives(outcomes: dict[str, Outcome]
             assert at["population"]["training_mean"] <= at[name]["training_mean"] + 1e-7
         assert at["population"]["training_mean"] <= at["minimax"]["training_mean"] + 1e-7
         assert at["mollifier-kl"]["worst_case"] >= at["minimax"]["worst_case"] - 1e-12
-        for row in rows:
+        for row in at.values():
             assert 0 < row["mean"] < row["largest"] <= row["worst_case"] + 1e-12
     assert max(tables["sizes"].column("invariance")) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("rows", "changed", "said"),
+    [
+        (1000, {}, "the file has 1,000 rows, the paper's 40,000,000 or more"),
+        (40_000_000, {"sites": 8, "user": "device_ip"}, "user, sites: not as in the paper"),
+        (40_000_000, {"seed": 1}, None),
+    ],
+)
+def test_what_is_not_as_in_the_paper(rows: int, changed: dict[str, Any], said: str | None) -> None:
+    clicks: Any = SimpleNamespace(rows=rows)
+    assert avazu._other(avazu.Config(path="train.csv", **changed), clicks) == said

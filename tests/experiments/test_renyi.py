@@ -56,6 +56,11 @@ def test_improved_conversion_has_dp_accounting_s_values(
     assert found == pytest.approx(epsilon, abs=1.5e-8 * max(1.0, epsilon))
 
 
+def test_sigma_has_dp_accounting_s_value() -> None:
+    sigma = gaussian_sigma(Guarantee(0.2676, 3e-4), math.sqrt(2.0))
+    assert sigma == pytest.approx(12.90386962105448, rel=1e-12)  # dp-accounting 0.6.0
+
+
 def exact_delta(epsilon: Any, sigma: float) -> Any:
     # erfc of 400 digits: the difference of the two terms is 1e-100 of them at times.
     with mpmath.workdps(400):

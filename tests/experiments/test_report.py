@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from experiments.public_prior import example_one
 from experiments.registry import VERDICTS, Comparison, Outcome, Table
 from experiments.report.mathematics import to_mathml
 from experiments.report.pages import write_report
-from tests.browser import chromium, complaints, requested, wait_for
+from tests.browser import Page, chromium, complaints, requested, wait_for
 from tests.experiments.comparing import exit_code
 
 pytestmark = pytest.mark.slow
@@ -54,52 +54,11 @@ for (const node of document.body.querySelectorAll("*")) {
 }
 return found;
 """
+_PICTURES = "return [...document.images].every(i => i.complete && i.naturalWidth > 0)"
 _WIDTHS = """
 const page = document.documentElement;
 return [window.innerWidth, page.clientWidth, page.scrollWidth];
 """
-
-
-class Page(HTMLParser):
-    """Elements of a page with their attributes, and its text."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._raw = False
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._raw = tag in ("script", "style")
-        if tag in ("td", "th", "dt", "dd", "li", "p"):
-            self.text += " "
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("script", "style"):
-            self._raw = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._raw:
-            self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-    def values(self, *names: str) -> list[str]:
-        """Values of attributes, in the order of the page."""
-        return [
-            value
-            for _, attributes in self.elements
-            for name, value in attributes.items()
-            if name in names and value
-        ]
-
-    @property
-    def words(self) -> str:
-        """The text with single blanks."""
-        return " ".join(self.text.split())
 
 
 def part_of(page: Page, start: str, end: str = "") -> str:
@@ -108,17 +67,12 @@ def part_of(page: Page, start: str, end: str = "") -> str:
     return after.split(end, 1)[0] if end else after
 
 
-def channels(colour: str) -> tuple[float, float, float]:
-    """Red, green and blue of ``rgb(r, g, b)``, each in [0, 1]."""
-    kind, _, numbers = colour.rstrip(")").partition("(")
-    assert kind == "rgb", colour
-    red, green, blue = (float(part) / 255 for part in numbers.split(","))
-    return red, green, blue
-
-
 def luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 defines it."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels(colour)]
+    """Relative luminance of ``rgb(r, g, b)`` as WCAG 2 defines it."""
+    match = re.fullmatch(r"rgb\((\d+), (\d+), (\d+)\)", colour)
+    assert match, colour
+    channels = [int(number) / 255 for number in match.groups()]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -146,19 +100,15 @@ def formula_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert full.outcome is not None
     outcome = replace(full.outcome, data="coins in the format of coins", generated=True)
     write_outcome(Entry(EXAMPLE, EXAMPLE.run(EXAMPLE.quick), 1.0), out)
-    kept_index([replace(full, outcome=outcome)], out)
+    written([replace(full, outcome=outcome)], out)
     return out / f"{EXAMPLE.name}.html"
 
 
-def kept_index(entries: list[Entry], folder: Path) -> Path:
+def written(entries: list[Entry], folder: Path) -> Page:
     """The index of a folder after a run of some experiments."""
     for each in entries:
         keep_run(each, folder)
-    return write_report(entries, folder)
-
-
-def written(entries: list[Entry], folder: Path) -> Page:
-    return Page(kept_index(entries, folder))
+    return page_of(write_report(entries, folder).stem, folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -167,7 +117,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def page_of(name: str, folder: Path) -> Page:
-    return Page(folder / f"{name}.html")
+    return Page((folder / f"{name}.html").read_text(encoding="utf-8"))
 
 
 def entry(*verdicts: str, **fields: Any) -> Entry:
@@ -179,7 +129,7 @@ def entry(*verdicts: str, **fields: Any) -> Entry:
 
 
 def test_every_link_leads_somewhere(folder: Path) -> None:
-    pages = {path.name: Page(path) for path in folder.glob("*.html")}
+    pages = {path.name: page_of(path.stem, folder) for path in folder.glob("*.html")}
     assert set(pages) == {"index.html", *(f"{name}.html" for name in NAMES)}
     files = set(contents(folder))
     linked = set()
@@ -200,7 +150,7 @@ def test_every_link_leads_somewhere(folder: Path) -> None:
 
 
 def test_the_pages_hold_what_the_records_say(folder: Path) -> None:
-    index = Page(folder / "index.html").words
+    index = page_of("index", folder).words
     for name in NAMES:
         record, words = json.loads((folder / f"{name}.json").read_text()), page_of(name, folder)
         assert record["comparisons"]
@@ -216,7 +166,7 @@ def test_the_pages_hold_what_the_records_say(folder: Path) -> None:
 
 def test_pages_are_in_order_for_those_who_hear_them(folder: Path) -> None:
     for path in folder.glob("*.html"):
-        page = Page(path)
+        page = page_of(path.stem, folder)
         levels = [int(tag[1]) for tag, _ in page.elements if tag in ("h1", "h2", "h3", "h4")]
         assert levels.count(1) == 1
         assert levels[0] == 1
@@ -277,7 +227,7 @@ def test_one_experiment_renews_its_page_and_the_index_only(tmp_path: Path) -> No
 def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> None:
     outcome = EXAMPLE.run(EXAMPLE.quick)
     write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
-    kept_index([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
+    written([Entry(EXAMPLE, outcome, 1.0)], tmp_path)
     assert "Interrupted" not in page_of(EXAMPLE.name, tmp_path).words
     write_outcome(Entry(EXAMPLE, outcome, 1.0), tmp_path)
     assert not run_path(EXAMPLE.name, tmp_path).exists()
@@ -293,7 +243,8 @@ def test_an_interrupted_run_and_unreadable_files_are_told(tmp_path: Path) -> Non
         assert page.all("img") == []
         assert "The figure is missing; run it again." in page.words
     record = tmp_path / f"{EXAMPLE.name}.json"
-    for content in ("{", "[]", "{}", '{"tables": 3}', "\0"):
+    other_type = json.dumps(json.loads(record.read_text()) | {"full": "yes"})
+    for content in ("{", "[]", "{}", '{"tables": 3}', "\0", other_type):
         record.write_text(content)
         assert "cannot be read" in written([], tmp_path).words
         page = page_of(EXAMPLE.name, tmp_path)
@@ -331,11 +282,13 @@ def test_text_is_escaped_in_every_field(tmp_path: Path) -> None:
     for folder, text in ((plain, "word"), (hostile, HOSTILE)):
         folder.mkdir()
         formula = text.replace("{", "").replace("}", "")
-        kept_index(everywhere(text, rf"\text{{{formula}}}"), folder)
-    pages = zip(sorted(plain.glob("*.html")), sorted(hostile.glob("*.html")), strict=True)
-    for one, other in pages:
+        written(everywhere(text, rf"\text{{{formula}}}"), folder)
+    written_pages = (
+        [page_of(path.stem, folder) for path in sorted(folder.glob("*.html"))]
+        for folder in (plain, hostile)
+    )
+    for first, second in zip(*written_pages, strict=True):
         # The same elements with the same attributes: none of the text became markup.
-        first, second = Page(one), Page(other)
         assert [(tag, list(a)) for tag, a in first.elements if tag != "mtext"] == [
             (tag, list(a)) for tag, a in second.elements if tag != "mtext"
         ]
@@ -350,73 +303,47 @@ def test_every_experiment_s_mathematics_can_be_set() -> None:
             assert not {"\\", "&"} & set(unescape(formula.split(">", 1)[1]))
 
 
-@pytest.fixture(params=[False, True], ids=["light", "dark"])
-def dark(request: pytest.FixtureRequest) -> bool:
-    return request.param
-
-
-@pytest.fixture(params=[1280, 400])
-def width(request: pytest.FixtureRequest) -> int:
-    return request.param
-
-
-def resize(driver: Chrome, width: int, height: int = 900) -> None:
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
-@pytest.fixture
-def opened(tmp_path: Path, dark: bool, width: int) -> Iterator[Chrome]:
-    with chromium(tmp_path / "profile", dark=dark) as driver:
-        resize(driver, width)
-        yield driver
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Chrome]:
-    with chromium(tmp_path / "profile") as driver:
-        yield driver
-
-
-def loaded(driver: Chrome) -> bool:
-    """Whether every picture of the page is there."""
-    return driver.execute_script(
-        "return [...document.images].every(i => i.complete && i.naturalWidth > 0)"
-    )
-
-
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_pages_read_well_in_a_browser(
-    opened: Chrome, folder: Path, formula_page: Path, tmp_path: Path, dark: bool, width: int
+    folder: Path, formula_page: Path, tmp_path: Path, dark: bool, width: int
 ) -> None:
+    pages = (folder / "index.html", folder / f"{NAMES[0]}.html", formula_page)
     classes: set[str] = set()
-    for page in (folder / "index.html", folder / f"{NAMES[0]}.html", formula_page):
-        opened.get(page.as_uri())
-        wait_for(lambda: loaded(opened), True)
-        asked = requested(opened)
-        assert asked
-        assert all(address.startswith(page.parent.as_uri() + "/") for address in asked)
-        assert complaints(opened) == []
-
-        texts = opened.execute_script(_TEXTS)
-        classes.update(" ".join(name for name, *_ in texts).split())
-        assert [text for text in texts if contrast(text[1], text[2]) < LEAST_CONTRAST] == []
-        assert (luminance(texts[0][2]) < 0.5) == dark
-        # Colours of figures have a meaning: no page changes them, and they stand on white.
-        looks = "i => [getComputedStyle(i).filter, getComputedStyle(i).backgroundColor]"
-        pictures = opened.execute_script(f"return [...document.images].map({looks})")
-        assert pictures
-        assert all(look == ["none", "rgb(255, 255, 255)"] for look in pictures)
-
-        outer, inner, whole = opened.execute_script(_WIDTHS)
-        assert outer == width
-        assert whole <= inner
-        shot = opened.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
-        picture = tmp_path / f"{page.stem}-{'dark' if dark else 'light'}-{width}.png"
-        picture.write_bytes(base64.b64decode(shot["data"]))
-        assert picture.stat().st_size > 20_000
+    with chromium(tmp_path / "profile", dark=dark, size=(width, 900)) as driver:
+        for page in pages:
+            shot = tmp_path / f"{page.stem}.png"
+            classes |= read_well(driver, page, shot, dark=dark, width=width)
     spoken = {"agrees", "differs", "refuted", "sharper", "not-comparable", "soft", "summary"}
     assert spoken <= classes
     assert {"banner", "mi", "mo", "td", "p", "lead"} <= classes
+
+
+def read_well(driver: Chrome, page: Path, shot: Path, *, dark: bool, width: int) -> set[str]:
+    """Look at a page; return the classes of what is written on it."""
+    driver.get(page.as_uri())
+    wait_for(driver, _PICTURES)
+    asked = requested(driver)
+    assert asked
+    assert all(address.startswith(page.parent.as_uri() + "/") for address in asked)
+    assert complaints(driver) == []
+
+    texts = driver.execute_script(_TEXTS)
+    assert [text for text in texts if contrast(text[1], text[2]) < LEAST_CONTRAST] == []
+    assert (luminance(texts[0][2]) < 0.5) == dark
+    # Colours of figures have a meaning: no page changes them, and they stand on white.
+    looks = "i => [getComputedStyle(i).filter, getComputedStyle(i).backgroundColor]"
+    pictures = driver.execute_script(f"return [...document.images].map({looks})")
+    assert pictures
+    assert all(look == ["none", "rgb(255, 255, 255)"] for look in pictures)
+
+    outer, inner, whole = driver.execute_script(_WIDTHS)
+    assert outer == width
+    assert whole <= inner
+    image = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
+    shot.write_bytes(base64.b64decode(image["data"]))
+    assert shot.stat().st_size > 20_000
+    return {word for names, *_ in texts for word in names.split()}
 
 
 def sought(driver: Chrome, words: str, verdict: str = "") -> list[str]:
@@ -429,6 +356,12 @@ def sought(driver: Chrome, words: str, verdict: str = "") -> list[str]:
     return [...form.querySelectorAll("li")].map(line => line.textContent);
     """
     return driver.execute_script(script, words, verdict)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Chrome]:
+    with chromium(tmp_path / "profile") as driver:
+        yield driver
 
 
 def test_the_search_works_from_a_file(browser: Chrome, folder: Path) -> None:

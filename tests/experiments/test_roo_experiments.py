@@ -9,39 +9,16 @@ import numpy as np
 import pytest
 
 import dpopt
-from experiments.catalogue import all_experiments
-from experiments.registry import Outcome
-from experiments.roo import (
-    bounds_figure,
-    conference,
-    table_one,
-    utility,
-)
+from experiments.roo import bounds_figure, conference, table_one, utility
 from experiments.roo.baselines import DataSets
 from tests.experiments.comparing import ran
 
 pytestmark = pytest.mark.slow
 
-SMALL = {
-    "roo-figure-2": bounds_figure.Config(
-        gammas=(0.08,),
-        alphabets=(5,),
-        largest=10_000,
-        points=7,
-    ),
-    "roo-conference-figures-2-3": conference.Config(points=7),
-    "roo-table-1": table_one.Config(categories=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05)),
-    "roo-utility": utility.Config(records=(2, 6, 9)),
-}
 
-
-@pytest.fixture(scope="module")
-def outcomes() -> dict[str, Outcome]:
-    return {name: ran(all_experiments()[name], config) for name, config in SMALL.items()}
-
-
-def test_figure_2_has_the_bounds_of_the_papers(outcomes: dict[str, Outcome]) -> None:
-    for row in outcomes["roo-figure-2"].tables["bounds"].records:
+def test_figure_2_has_the_bounds_of_the_papers() -> None:
+    config = bounds_figure.Config(gammas=(0.08,), alphabets=(5,), largest=10_000, points=7)
+    for row in ran(bounds_figure.run, config).tables["bounds"].records:
         n, k, e = row["records"], row["categories"], row["epsilon"]
         assert row["laplace"] == pytest.approx(2 * k / (n * e))
         assert row["subrr"] == pytest.approx((k - 1) / (n * e + k - 1))
@@ -51,10 +28,8 @@ def test_figure_2_has_the_bounds_of_the_papers(outcomes: dict[str, Outcome]) -> 
         assert row["binomial"] <= row["ds_roo"] * (1 + 1e-9) <= row["roo"] * (1 + 2e-9)
 
 
-def test_the_bias_of_the_conference_figures_is_that_of_drawn_data(
-    outcomes: dict[str, Outcome],
-) -> None:
-    pmfs = outcomes["roo-conference-figures-2-3"].tables["pmfs"]
+def test_the_bias_of_the_conference_figures_is_that_of_drawn_data() -> None:
+    pmfs = ran(conference.run, conference.Config(points=7)).tables["pmfs"]
     rng = np.random.default_rng(11)
     sampler = dpopt.design(dpopt.RevealOrObscure(1000, 9, 0.1))
     counts = rng.multinomial(1000, pmfs.column("true"), size=100_000)
@@ -64,8 +39,9 @@ def test_the_bias_of_the_conference_figures_is_that_of_drawn_data(
     assert np.all(np.abs(bias.mean(axis=0) - pmfs.column("difference")) < 5 * errors)
 
 
-def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
-    for row in outcomes["roo-table-1"].tables["bounds"].records:
+def test_table_1_is_its_formulas() -> None:
+    config = table_one.Config(categories=(3, 10), epsilons=(0.5,), accuracies=(0.1, 0.05))
+    for row in ran(table_one.run, config).tables["bounds"].records:
         assert row["exact"] <= row["binomial"] * (1 + 1e-9) <= row["bound_50"] * (1 + 2e-9)
         if row["conditions_41"]:
             assert row["q_at_m_0"] == 0.0
@@ -75,12 +51,11 @@ def test_table_1_is_its_formulas(outcomes: dict[str, Outcome]) -> None:
         assert row["table_i_leading"] == pytest.approx(row["rate_42"] * omitted, rel=1e-9)
 
 
-def test_utility_has_the_optimum_below_all(outcomes: dict[str, Outcome]) -> None:
-    rows = outcomes["roo-utility"].tables["utility"].records
-    settings = {(row["categories"], row["records"]) for row in rows}
-    assert settings == {(k, n) for k in (3, 4) for n in (2, 6, 9)}
-    for k, n in settings:
-        at = {r["sampler"]: r for r in rows if (r["categories"], r["records"]) == (k, n)}
+def test_utility_has_the_optimum_below_all() -> None:
+    table = ran(utility.run, utility.Config(records=(2, 6, 9))).tables["utility"]
+    settings = table.grouped("sampler", "categories", "records")
+    assert set(settings) == {(k, n) for k in (3, 4) for n in (2, 6, 9)}
+    for (k, n), at in settings.items():
         best, proof = at["optimum"], at["optimum-bound"]
         assert at["lower-bound"]["worst_case"] <= best["worst_case"] * (1 + 1e-8)
         assert best["worst_case"] == pytest.approx(proof["worst_case"], abs=1e-7)

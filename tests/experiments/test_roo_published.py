@@ -33,8 +33,7 @@ def test_sample_sizes_are_where_the_bounds_cross_alpha(
     alpha: float, k: int, epsilon: float
 ) -> None:
     sizes = {}
-    for method in published.METHODS:
-        bound = getattr(published, f"{method}_bound")
+    for method, bound in published.BOUNDS.items():
         n = sizes[method] = published.records_needed(method, alpha, k, epsilon)
         assert bound(roo.RooSetting(n, k, epsilon)) <= alpha * (1 + 1e-12)
         assert n == 1 or bound(roo.RooSetting(n - 1, k, epsilon)) > alpha * (1 - 1e-12)

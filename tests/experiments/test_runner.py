@@ -1,4 +1,4 @@
-"""Running experiments: the same bytes however it is done, and what is kept between runs."""
+"""Running experiments: the same bytes however it is done, what is kept, and the commands."""
 
 from __future__ import annotations
 
@@ -12,25 +12,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dpopt import ParameterError
-from experiments import store, style
+from dpopt import ParameterError, SolverError
+from experiments import __main__ as runner
+from experiments import store
+from experiments.benchmarks.page import run as benchmarks
 from experiments.catalogue import all_experiments
-from experiments.kept import Entry, kept_entry, kept_run
+from experiments.kept import Entry, kept_entry, kept_run, to_csv
 from experiments.parameters import configured
 from experiments.public_prior import example_one
-from experiments.registry import Comparison, Experiment, Outcome, Table
+from experiments.registry import Outcome, Table
 from experiments.runner import CACHE, Job, computed, run_all
 from experiments.store import Store, keys_of
-from tests.experiments.comparing import jobs_of
+from tests.experiments.comparing import exit_code, refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("roo-figure-1", "prior-example-1")
 EXAMPLE = example_one.run
+run = partial(exit_code, runner.main)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -56,7 +60,7 @@ def test_two_at_a_time_write_the_same_bytes(tmp_path: Path) -> None:
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         folder.mkdir()
-        jobs = jobs_of([known[name] for name in NAMES])
+        jobs = [Job(known[name], known[name].quick) for name in NAMES]
         found, _ = run_all(jobs, folder, workers=workers)
         told = [(entry.experiment.name, entry.failure, entry.reused) for entry in found]
         assert told == [(name, None, False) for name in NAMES]
@@ -123,6 +127,8 @@ def test_a_damaged_store_is_no_error(tmp_path: Path) -> None:
     for path in kept:
         path.write_bytes(b"")
     assert not ended(tmp_path, job())[0].reused
+    said = refusal(Store(kept[0]).get, "tables", {"tables": "of a run"}, dict)
+    assert said == f"cache is {str(kept[0])!r}; it must be a folder."
 
 
 def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
@@ -145,72 +151,54 @@ def test_a_file_that_is_named_counts_by_its_state(tmp_path: Path) -> None:
         assert found(other) == []
 
 
-@pytest.mark.parametrize(
-    ("file", "tables", "pictures"),
-    [
-        ("smoothed/elections.py", True, True),
-        ("smoothed/data/popular_vote.csv", True, True),
-        ("verdicts.py", True, True),
-        ("style.py", False, True),
-        ("smoothed/data/SOURCES.md", False, False),
-        ("report/views.py", False, False),
-        ("runner.py", False, False),
-        ("__main__.py", False, False),
-    ],
-)
-def test_the_code_that_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, tables: bool, pictures: bool
-) -> None:
+# Which files tables rest on, and which pictures.
+COUNTED = {
+    "smoothed/elections.py": (True, True),
+    "smoothed/data/popular_vote.csv": (True, True),
+    "verdicts.py": (True, True),
+    "style.py": (False, True),
+    "smoothed/data/SOURCES.md": (False, False),
+    "report/views.py": (False, False),
+    "runner.py": (False, False),
+    "__main__.py": (False, False),
+}
+
+
+def test_the_code_that_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "experiments"
     shutil.copytree(ROOT / "experiments", root, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(store, "_ROOT", root)
-    digests = []
-    for text in ("", "\n"):
+    digest = store.code_digest.__wrapped__
+    for file, counts in COUNTED.items():
+        before = digest(), digest(drawing=True)
         with (root / file).open("a", encoding="utf-8") as written:
-            written.write(text)
-        store.code_digest.cache_clear()
-        digests.append([store.code_digest(), store.code_digest(drawing=True)])
-    store.code_digest.cache_clear()
-    before, after = digests
-    assert [a != b for a, b in zip(before, after, strict=True)] == [tables, pictures]
+            written.write("\n")
+        assert (digest() != before[0], digest(drawing=True) != before[1]) == counts, file
 
 
 @pytest.mark.slow
 def test_what_is_not_repeatable_or_not_of_the_project_is_not_kept(tmp_path: Path) -> None:
     config = EXAMPLE.quick
-    assert keys_of(EXAMPLE, config, "plain") is not None
-    assert keys_of(replace(EXAMPLE, repeatable=False), config, "plain") is None
+    assert keys_of(EXAMPLE, config, "plain")
     own = replace(EXAMPLE, run=lambda _: Outcome({}))
-    assert keys_of(own, config, "plain") is None
+    for other in (replace(EXAMPLE, repeatable=False), own):
+        assert not keys_of(other, config, "plain")
     timed = Job(replace(EXAMPLE, repeatable=False), config)
     for _ in range(2):
         assert not ended(tmp_path, timed)[0].reused
     assert not (tmp_path / CACHE).exists()
 
 
-def judged(*effort: str) -> Experiment:
-    """An experiment with a verdict, of generated data."""
-
-    def plot(outcome: Outcome) -> Any:
-        del outcome
-        figure, panels = style.figure(1, 2)
-        panels[0, 0].plot([0, 1], [0, 1])
-        panels[0, 1].plot([0, 1], [1, 0])
-        return figure
-
-    said = Comparison("claim", "ours", "agrees", "exact", "rule")
-    outcome = Outcome({"t": Table("T.", ("a",), ((1,),))}, (said,), "nothing", generated=True)
-    return replace(EXAMPLE, run=lambda *_: outcome, plot=plot, effort=effort)
-
-
 @pytest.mark.slow
 def test_verdicts_are_of_the_paper_s_parameters_only(tmp_path: Path) -> None:
-    experiment = judged("points")
+    outcome = replace(EXAMPLE(), data="nothing", generated=True)
+    assert outcome.comparisons
+    experiment = replace(EXAMPLE, run=lambda _: outcome, effort=("points",))
     for settings, own in (({}, False), ({"points": 5}, False), ({"epsilon": 1.0}, True)):
         config = configured(experiment, False, settings)
         (entry,) = ended(tmp_path, Job(experiment, config))
         assert entry.own_parameters is own
-        assert len(entry.comparisons) == (0 if own else 1)
+        assert entry.comparisons == (() if own else outcome.comparisons)
         kept = kept_entry(experiment, tmp_path)
         assert kept is not None
         assert (kept.own_parameters, kept.comparisons) == (own, entry.comparisons)
@@ -320,7 +308,64 @@ def test_a_failure_at_the_experiment_s_own_parameters_stays_what_it_is() -> None
 
     broken = replace(all_experiments()["prior-example-1"], run=fail)
     with pytest.raises(ZeroDivisionError, match="at home"):
-        computed(jobs_of([broken])[0], None, Store(None))
+        computed(Job(broken, broken.quick), Store(None))
     own = Job(broken, replace(broken.quick, user=0.2))
     with pytest.raises(ParameterError, match=r"cannot be run with user = 0\.2: at home\."):
-        computed(own, None, Store(None))
+        computed(own, Store(None))
+
+
+def test_a_failing_experiment_is_reported_and_the_exit_code_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> Outcome:
+        raise SolverError("highs ended with status time_limit", "time_limit")
+
+    broken = replace(EXAMPLE, run=fail)
+    monkeypatch.setattr(runner, "all_experiments", lambda: {broken.name: broken})
+    assert run(["--out", str(tmp_path)]) == 1
+    assert "time_limit" in capfd.readouterr().err
+    assert "time_limit" in (tmp_path / f"{broken.name}.html").read_text()
+    names = {"index.html", f"{broken.name}.html", f"{broken.name}.run.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    kept = kept_entry(broken, tmp_path)
+    assert kept is not None
+    assert (kept.outcome, "time_limit" in (kept.failure or "")) == (None, True)
+
+
+@pytest.mark.slow
+def test_the_list_loads_nothing_that_only_a_run_needs() -> None:
+    program = (
+        "import sys\nfrom experiments.__main__ import main\n"
+        "try:\n    main(['list'])\nexcept SystemExit:\n    pass\n"
+        "heavy = ['scipy.stats', 'matplotlib.pyplot', 'sklearn', 'polars', 'cvxpy', 'torch']\n"
+        "sys.exit(' '.join(set(heavy) & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_list_names_every_experiment(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(all_experiments())
+    assert run(["list", "roo-*", "prior-kernels"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        name for name in all_experiments() if name.startswith("roo-") or name == "prior-kernels"
+    ]
+
+
+def test_csv_keeps_every_digit() -> None:
+    table = Table.of([{"a": 0.1 + 0.2, "b": None, "c": "x,y", "d": 3}], caption="t")
+    assert to_csv(table) == 'a,b,c,d\n0.30000000000000004,,"x,y",3\n'
+
+
+@pytest.mark.slow
+def test_benchmarks_stay_out_of_the_default_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap = {EXAMPLE.name: EXAMPLE, benchmarks.name: benchmarks}
+    monkeypatch.setattr(runner, "all_experiments", lambda: cheap)
+    assert run(["--out", str(tmp_path)]) == 0
+    assert (tmp_path / f"{EXAMPLE.name}.png").exists()
+    assert not list(tmp_path.glob("benchmark*"))

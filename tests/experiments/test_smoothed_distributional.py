@@ -52,11 +52,6 @@ def test_equals_the_program_over_ordered_records(n: int, drawn: int, epsilon: fl
     )
 
 
-def test_two_records_in_closed_form() -> None:
-    found = distributional_delta(smoothed.SamplingHistogram(2, 1), 0.0, PMFS)
-    assert found.objective == pytest.approx(0.25, abs=1e-9)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 0.7])
 def test_smoothed_implies_distributional(epsilon: float) -> None:
     rng = np.random.default_rng(3)

@@ -9,13 +9,8 @@ import pytest
 import scipy.stats
 
 from dpopt.smoothed.sgd import sgd_profile
-from experiments.smoothed import sgd_estimates
-from experiments.smoothed.gradients import (
-    Gradients,
-    QuantisedGradient,
-    drawn_counts,
-    monte_carlo_delta,
-)
+from experiments.smoothed import sgd, sgd_estimates
+from experiments.smoothed.gradients import QuantisedGradient, drawn_counts, monte_carlo_delta
 
 INDEX = np.arange(225)
 REFERENCE = ((37 * INDEX**2 + 11 * INDEX) % 181) - 90
@@ -49,7 +44,7 @@ def test_far_tails_keep_their_digits(family: str) -> None:
 def test_databases_follow_their_composition() -> None:
     near, far = QuantisedGradient(-0.25, 0.01), QuantisedGradient(0.25, 0.01)
     rng = np.random.default_rng(5)
-    database = Gradients("near and far", (near, far)).sample([30, 12], rng)
+    database = sgd.database((near, far), 30, 42, rng)
     assert database.size == 42
     assert np.count_nonzero(database < 0) == 30
     large = QuantisedGradient(0.1, 0.1).sample(100_000, rng)

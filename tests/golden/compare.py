@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -29,12 +28,6 @@ def numbers_of(case: Case) -> dict[str, Any]:
         return case.make()
     except DpoptError as error:
         return {"refused": type(error).__name__}
-
-
-def timed(case: Case) -> tuple[dict[str, Any], float]:
-    """Return what a case gives, and the seconds of processor that it took."""
-    start = time.process_time()
-    return numbers_of(case), time.process_time() - start
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -19,10 +19,7 @@ import numpy as np
 from flint import fmpz_poly
 
 import dpopt
-from dpopt import (
-    majority,
-    smoothed,
-)
+from dpopt import majority, smoothed
 from dpopt.prob import poisson_binomial_pmf
 from dpopt.proofs.closed import product_text
 from experiments.majority import baselines

@@ -6,26 +6,22 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpopt
-from dpopt import (
-    NotPrivateError,
-    ParameterError,
-    majority,
-    public_prior,
-)
+from dpopt import NotPrivateError, ParameterError, majority, public_prior
 from dpopt.privacy import exp_lower
-from dpopt.prob import poisson_binomial_pmf
 from dpopt.shape import Design
 from dpopt.table import Table
 from dpopt.table.least import dominating_pair as pair_of
+from tests.majority import brute
 from tests.oracles import compositions, neighbours, stick
 from tests.privacy.known import path, response
+from tests.roo.brute import Rule, obscuring
 from tests.table.rows import of_rows
 
 pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
@@ -33,11 +29,7 @@ pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
 from dp_accounting.pld import privacy_loss_distribution as google  # pyright: ignore[reportMissingImports]
 
 from dpopt.composition import Engine, adaptive_delta, adaptive_epsilon
-from dpopt.interop.accounting import (
-    DominatingPair,
-    dominating_pair,
-    privacy_loss,
-)
+from dpopt.interop.accounting import DominatingPair, dominating_pair, privacy_loss
 
 Pmf = Sequence[Fraction]
 ALPHAS = [Fraction(i, 7) for i in range(22)] + [Fraction(10), Fraction(1000)]
@@ -50,9 +42,13 @@ def of_pair(pair: DominatingPair, alpha: Fraction) -> Fraction:
     return stick(upper, lower, alpha)
 
 
-def slopes(pmfs: Sequence[tuple[Pmf, Pmf]]) -> list[Fraction]:
-    found = {a / b for p, q in pmfs for a, b in zip(p, q, strict=True) if b}
-    return sorted(found | set(ALPHAS))
+def check(pair: DominatingPair, rows: Sequence[Sequence[int]], edges: Any = None) -> None:
+    """Its divergence is the largest of neighbouring rows of integers, at every slope."""
+    each = [[Fraction(w, sum(row)) for w in row] for row in rows]
+    pmfs = [(each[x], each[y]) for x, y in edges or permutations(range(len(each)), 2)]
+    ratios = {a / b for p, q in pmfs for a, b in zip(p, q, strict=True) if b}
+    for alpha in {*ratios, *ALPHAS}:
+        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
 
 
 def randomised_response(labels: int, ratio: int) -> DominatingPair:
@@ -84,11 +80,8 @@ def exact_delta(pair: DominatingPair, folds: int, epsilon: float) -> float:
 @pytest.mark.parametrize("seed", range(12))
 def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> None:
     found = random_kernel(seed, 2 + seed % 4, 2 + seed % 5)
-    rows = [[Fraction(w, found.total) for w in found.row(place)] for place in range(2 + seed % 4)]
-    pmfs = [(p, q) for p, q in product(rows, rows) if p is not q]
     pair = pair_of(found)
-    for alpha in slopes(pmfs):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
+    check(pair, [found.row(place) for place in range(2 + seed % 4)])
     assert len(pair.upper) >= 1
     falling = [Fraction(p, q) for p, q in zip(pair.upper, pair.lower, strict=True) if q]
     assert falling == sorted(falling, reverse=True)
@@ -96,11 +89,8 @@ def test_pair_of_a_kernel_is_the_largest_divergence_everywhere(seed: int) -> Non
 
 def test_only_certified_neighbours_count() -> None:
     weights = [[3, 1, 0], [2, 1, 1], [0, 1, 3]]
-    rows = [[Fraction(w, 4) for w in row] for row in weights]
-    pmfs = [(rows[x], rows[y]) for x, y in path(3)]
     pair = pair_of(of_rows(weights, path(3)))
-    for alpha in slopes(pmfs):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
+    check(pair, weights, path(3))
     assert pair.infinite_mass == Fraction(1, 2)
     assert pair.largest_loss == math.inf
     everyone = pair_of(of_rows(weights))
@@ -133,12 +123,7 @@ def test_of_randomised_response_as_dp_accounting_has_it() -> None:
 def test_public_prior_and_programs_are_kernels_too() -> None:
     prior = public_prior.public_distribution([0.5, 0.2, 0.3], ["a", "b", "c"])
     local = dpopt.design(dpopt.PublicPrior(prior, 1.0))
-    weights = [local.table.row(category) for category in range(3)]
-    rows = [[Fraction(w, sum(row)) for w in row] for row in weights]
-    pmfs = [(p, q) for p, q in product(rows, rows) if p is not q]
-    pair = dominating_pair(local)
-    for alpha in slopes(pmfs):
-        assert of_pair(pair, alpha) == max(stick(p, q, alpha) for p, q in pmfs)
+    check(dominating_pair(local), [local.table.row(category) for category in range(3)])
     best = dpopt.design(dpopt.Kernel(1 - np.eye(3), 1.0))
     assert dominating_pair(best) == pair_of(best.table)
 
@@ -191,28 +176,13 @@ def test_different_mechanisms_compose_on_one_grid() -> None:
     together = privacy_loss(first, interval=1e-4).compose(privacy_loss(second, interval=1e-4))
     for epsilon in (0.0, 0.4, 1.2):
         ratio = exp_lower(epsilon, 200)
-        p = [
-            Fraction(a * b, first.scale * second.scale)
-            for a, b in product(first.upper, second.upper)
-        ]
-        q = [
-            Fraction(a * b, first.scale * second.scale)
-            for a, b in product(first.lower, second.lower)
-        ]
+        p, q = (
+            [Fraction(a * b, first.scale * second.scale) for a, b in product(*sides)]
+            for sides in ((first.upper, second.upper), (first.lower, second.lower))
+        )
         exact = float(stick(p, q, ratio))
         assert exact <= together.get_delta_for_epsilon(epsilon) + 1e-14
         assert together.get_delta_for_epsilon(epsilon) == pytest.approx(exact, abs=1e-7)
-
-
-def corner_points(setting: dpopt.Majority, chances: np.ndarray) -> np.ndarray:
-    """(Pr[1 | p'], Pr[1 | p]) for every choice of a corner for each voter, nothing reduced."""
-    names = ("00", "11", "D0", "0D", "1m", "m1", "bc", "cb")
-    corners = [setting.corner(name) for name in names]
-    found = []
-    for chosen in combinations_with_replacement(corners, setting.voters):
-        voters = np.array(chosen)
-        found.append([poisson_binomial_pmf(voters[:, side]) @ chances for side in (1, 0)])
-    return np.array(found)
 
 
 SETTINGS = [
@@ -227,27 +197,28 @@ def test_pair_of_a_majority_against_every_choice_of_corners(
     setting: dpopt.Majority,
 ) -> None:
     design = dpopt.design(setting)
-    chances = 0.5 + 0.5 * np.concatenate(
-        [-design.gamma[: setting.middle], design.gamma[setting.middle :]]
-    )
-    points = corner_points(setting, chances)
-    # Output 0 as well.
-    points = np.concatenate([points, 1 - points])
+    signed = [Fraction(float(g)) for g in design.gamma]
+    chance = [(1 + (-g if ones < setting.middle else g)) / 2 for ones, g in enumerate(signed)]
+    pmfs = []
+    for sides in brute.pmfs(*brute.voters_of(setting)):
+        ones = [sum((m * c for m, c in zip(p, chance, strict=True)), Fraction(0)) for p in sides]
+        pmfs.append(tuple([1 - one, one] for one in ones))
     pair = dominating_pair(design)
-    for alpha in (0.0, 0.3, 0.9, 1.0, 1.1, 1.5, setting.ratio, 4.0, 50.0):
-        brute = max(0.0, 1 - alpha, float((points[:, 1] - alpha * points[:, 0]).max()))
-        assert float(of_pair(pair, Fraction(alpha))) == pytest.approx(
-            brute, abs=4e-15 * (1 + alpha)
-        )
+    for alpha in map(Fraction, (0.0, 0.3, 0.9, 1.0, 1.1, 1.5, setting.ratio, 4.0, 50.0)):
+        exact = max(Fraction(0), 1 - alpha, *(stick(p, q, alpha) for p, q in pmfs))
+        found = float(of_pair(pair, alpha))
+        assert found == pytest.approx(float(exact), abs=float(4e-15 * (1 + alpha)))
 
 
 def rule_pmfs(sampler: Design) -> list[tuple[Pmf, Pmf]]:
     """The distributions of all ordered pairs of neighbouring data sets, by their counts."""
     n, k = sampler.setting.records, sampler.setting.categories
 
+    q = [obscuring(sampler, m) for m in range(n // k + 1)]
+    rule = Rule(n, k, q)
+
     def pmf(counts: tuple[int, ...]) -> Pmf:
-        q = Fraction(sampler.setting.obscuring_weight(sampler.table, min(counts)), 1 << 62)
-        return [q / k + (1 - q) * Fraction(c, n) for c in counts]
+        return [rule.pmf(min(counts), count) for count in counts]
 
     return [(pmf(h), pmf(other)) for h in compositions(n, k) for other in neighbours(h)]
 

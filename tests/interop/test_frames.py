@@ -1,19 +1,16 @@
-"""Tables of results in pandas and polars, and columns of both as input."""
+"""Tables of results in pandas and polars, columns of both as input; labels name categories."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpopt
-from dpopt import (
-    Problem,
-    public_prior,
-    solve,
-    vote,
-)
+from dpopt import ParameterError, Problem, public_prior, roo, solve, vote
 from dpopt.interop.frames import to_frame
 
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -107,3 +104,64 @@ def test_losses_in(library: str) -> None:
     loss = TABLES[library]([[0.0, 1.0], [1.0, 0.0]], ["keep", "flip"])
     design = dpopt.design(dpopt.Kernel(loss, np.log(3)))
     assert design.kernel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]), abs=1e-9)
+
+
+LETTERS = ["a", "b", "c"]
+
+
+def test_counts_follow_their_index() -> None:
+    counted = pd.Series(["c", "a", "c", "c"]).value_counts()
+    assert roo.Tally.of_counts(counted, LETTERS).counts.tolist() == [1, 0, 3]
+    numbered = pd.Series([3, 0, 2]).value_counts()
+    assert roo.Tally.of_counts(numbered, 4).counts.tolist() == [1, 0, 1, 1]
+    assert roo.Tally.of_counts(pd.Series([1, 0, 3]), LETTERS).counts.tolist() == [1, 0, 3]
+    only = roo.Tally.of_counts(pd.Series({"b": 4}), LETTERS)
+    assert dpopt.design(dpopt.RevealOrObscure(4, 3, 600.0)).release(only) == "b"
+    with pytest.raises(ParameterError, match="none of the labels"):
+        roo.Tally.of_counts(pd.Series({"a": 1, "b": 2, "d": 1}), LETTERS)
+
+
+def test_priors_follow_their_index() -> None:
+    masses = pd.Series({"x": 0.5, "y": 0.3, "z": 0.2})
+    assert public_prior.public_distribution(masses).labels == ("x", "y", "z")
+    numbered = public_prior.public_distribution(masses.reset_index(drop=True))
+    assert list(numbered.labels) == [0, 1, 2]
+    assert public_prior.public_distribution(masses, ["u", "v", "w"]).labels == ("u", "v", "w")
+
+
+def test_users_counts_follow_their_labels() -> None:
+    prior = public_prior.public_distribution([0.5, 0.3, 0.2], LETTERS)
+    sure = dpopt.design(dpopt.PublicPrior(prior, 600.0))
+    assert public_prior.draw_own_category(pd.Series({"c": 5, "a": 0, "b": 0}), LETTERS) == "c"
+    for table in (pd.DataFrame, pl.DataFrame):
+        users = table({"c": [1, 0], "b": [0, 0], "a": [0, 1]})
+        assert sure.release(public_prior.draw_own_category(users, LETTERS)) == ["c", "a"]
+        other = table({"u": [1, 0], "v": [0, 0], "w": [0, 1]})
+        assert sure.release(public_prior.draw_own_category(other, LETTERS)) == ["a", "c"]
+
+
+@pytest.mark.sample(1)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("library", "code"),
+    [
+        *(
+            (name, f"frames.to_frame(dpopt.design(dpopt.Majority(3, 0.5, 1)), {name!r})")
+            for name in LIBRARIES
+        ),
+        ("dp_accounting", "import dpopt.interop.accounting"),
+        ("opendp", "import dpopt.interop.opendp"),
+        ("sklearn", "import dpopt.interop.sklearn"),
+    ],
+)
+def test_without_a_library_the_error_names_the_extra(library: str, code: str) -> None:
+    """None is loaded before it is asked for."""
+    start = (
+        "import sys\nimport dpopt\nfrom dpopt.interop import frames\n"
+        f"assert {library!r} not in sys.modules; sys.modules[{library!r}] = None\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", start + code], capture_output=True, text=True, check=False
+    )
+    assert "ImportError: " in done.stderr
+    assert "dpopt[interop]" in done.stderr

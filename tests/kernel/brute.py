@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, TypeVar
@@ -48,10 +48,10 @@ def rows_of(design: Any) -> list[list[int]]:
 
 
 def private(design: Any, edges: Edges) -> bool:
-    """Whether a design is as private as its setting says, by all events."""
-    setting = design.setting
+    """Whether a design is as private as its setting says, by all events, and its rows sum to 1."""
     rows, total = rows_of(design), design.table.total
-    return is_private(rows, total, edges, setting.epsilon, setting.delta)
+    within = is_private(rows, total, edges, design.setting.epsilon, design.setting.delta)
+    return within and all(sum(row) == total and min(row) >= 0 for row in rows)
 
 
 def complete(inputs: int) -> Edges:
@@ -59,23 +59,38 @@ def complete(inputs: int) -> Edges:
 
 
 def path(inputs: int) -> Edges:
-    return [(x, y) for x, y in complete(inputs) if abs(x - y) == 1]
+    return grid((inputs,))
 
 
-def hamming(shape: tuple[int, ...]) -> Edges:
-    words = list(product(*(range(size) for size in shape)))
+def grid(shape: Sequence[int]) -> Edges:
+    """Words that differ by 1 in one position."""
+    return _joined(shape, lambda a, b: abs(a - b))
+
+
+def hamming(shape: Sequence[int]) -> Edges:
+    """Words that differ in one position."""
+    return _joined(shape, lambda a, b: int(a != b))
+
+
+def _joined(shape: Sequence[int], distance: Callable[[int, int], int]) -> Edges:
+    words = list(enumerate(product(*map(range, shape))))
     return [
         (i, j)
-        for i, word in enumerate(words)
-        for j, other in enumerate(words)
-        if sum(a != b for a, b in zip(word, other, strict=True)) == 1
+        for (i, word), (j, other) in product(words, repeat=2)
+        if sum(map(distance, word, other)) == 1
     ]
 
 
-def events(outputs: int) -> list[tuple[int, ...]]:
-    return [
-        chosen for size in range(1, outputs + 1) for chosen in combinations(range(outputs), size)
-    ]
+def distances(inputs: int, exponent: float = 1) -> Array:
+    """The loss |x - y|^exponent; for 0 the loss 1 unless x = y."""
+    x = np.arange(inputs, dtype=float)
+    return np.abs(x[:, None] - x) ** exponent if exponent else 1.0 - np.eye(inputs)
+
+
+def events(outputs: int, delta: float = 1.0) -> list[tuple[int, ...]]:
+    """All sets of outputs; of delta = 0 those of one output are enough."""
+    sizes = range(1, outputs + 1 if delta else 2)
+    return [event for size in sizes for event in combinations(range(outputs), size)]
 
 
 def least_loss(
@@ -95,8 +110,7 @@ def least_loss(
     n, m = loss.shape
     upper, limits, equal, right = [], [], [], []
     for x, other in edges:
-        # Of delta = 0 the events of one output are enough.
-        for chosen in events(m) if delta else [(y,) for y in range(m)]:
+        for chosen in events(m, delta):
             row = np.zeros((n, m))
             row[x, list(chosen)] = 1.0
             row[other, list(chosen)] = -math.exp(epsilon)
@@ -125,26 +139,23 @@ def least_loss(
                 upper.append([*sign * row.ravel(), 0.0])
                 limits.append(sign * limit)
     cost = np.zeros((n, m)) if prior is None else prior[:, None] * loss
-    found = linprog(
-        [*cost.ravel(), 1.0 if prior is None else 0.0],
-        A_ub=upper,
-        b_ub=limits,
-        A_eq=equal,
-        b_eq=right,
-        bounds=[(0, 1)] * (n * m) + [(None, None)],
-        method="highs-ds",
-    )
-    assert found.status == 0
-    return float(found.fun)
+    cost = [*cost.ravel(), 1.0 if prior is None else 0.0]
+    return _least(cost, upper, limits, equal, right)
+
+
+def _least(cost: Any, upper: Any, limits: Any, equal: Any, right: Any) -> float:
+    """The optimum by scipy over probabilities, and a number without bounds at the end."""
+    bounds: list[Any] = [(0, 1)] * (len(cost) - 1) + [(None, None)]
+    answer = linprog(cost, upper, limits, equal, right, bounds, method="highs-ds")
+    assert answer.status == 0
+    return float(answer.fun)
 
 
 def geometric(inputs: int, epsilon: float) -> Array:
     """The truncated geometric mechanism for counts 0..inputs-1."""
-    a = math.exp(-epsilon)
-    x = np.arange(inputs)
-    kernel = (1 - a) / (1 + a) * a ** np.abs(x[:, None] - x[None, :])
-    kernel[:, 0] = a**x / (1 + a)
-    kernel[:, -1] = a ** (inputs - 1 - x) / (1 + a)
+    a, away = math.exp(-epsilon), distances(inputs)
+    kernel = (1 - a) / (1 + a) * a**away
+    kernel[:, [0, -1]] = a ** away[:, [0, -1]] / (1 + a)
     return kernel
 
 
@@ -163,17 +174,8 @@ def remapped_minimax(loss: Array, epsilon: float) -> float:
     n, m = loss.shape
     upper = [[*np.outer(pmf[x], loss[x]).ravel(), -1.0] for x in range(n)]
     equal = [[*np.outer(np.arange(n) == y, np.ones(m)).ravel(), 0.0] for y in range(n)]
-    found = linprog(
-        [0.0] * (n * m) + [1.0],
-        A_ub=upper,
-        b_ub=np.zeros(n),
-        A_eq=np.array(equal, dtype=float),
-        b_eq=np.ones(n),
-        bounds=[(0, 1)] * (n * m) + [(None, None)],
-        method="highs-ds",
-    )
-    assert found.status == 0
-    return float(found.fun)
+    equal = np.array(equal, dtype=float)
+    return _least([0.0] * (n * m) + [1.0], upper, np.zeros(n), equal, np.ones(n))
 
 
 def is_private(
@@ -184,5 +186,5 @@ def is_private(
     return all(
         sum(weights[x][y] for y in chosen) <= ratio * sum(weights[other][y] for y in chosen) + slack
         for x, other in edges
-        for chosen in events(len(weights[0]))
+        for chosen in events(len(weights[0]), delta)
     )

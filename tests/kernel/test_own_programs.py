@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,27 +10,25 @@ import numpy as np
 import pytest
 
 import dpopt
-from tests.kernel.brute import Edges, complete, is_private, path, rows_of, sure
+from tests.kernel.brute import complete, path, private, rows_of, sure
 
 COUNT = 200
 
 
-@dataclass
-class Program:
-    """A random program, its variable, and what is promised of it."""
-
-    kernel: cp.Variable
-    problem: cp.Problem
-    own: list[Any]
-    epsilon: float
-    delta: float
-    graph: Any
-    edges: Edges
-    loss: np.ndarray
-    prior: np.ndarray | None
+def exact_mean(loss: np.ndarray, prior: np.ndarray | None, rows: Any, total: int) -> Fraction:
+    """The mean loss, or the largest one without a prior, in fractions."""
+    losses = [
+        sum((Fraction(c) * w for c, w in zip(line, row, strict=True)), Fraction(0)) / total
+        for line, row in zip(loss.tolist(), rows, strict=True)
+    ]
+    if prior is None:
+        return max(losses)
+    return sum((Fraction(p) * v for p, v in zip(prior.tolist(), losses, strict=True)), Fraction(0))
 
 
-def random_program(seed: int) -> Program:
+@pytest.mark.slow_after(7)
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_a_program_of_a_user(seed: int) -> None:
     """Random loss, graph, delta, invariance and own rows, which a constant kernel keeps."""
     rng = np.random.default_rng([16, seed])
     n = int(rng.integers(2, 5))
@@ -59,54 +56,26 @@ def random_program(seed: int) -> Program:
     prior = rng.dirichlet(np.ones(n)) if rng.random() < 0.5 else None
     losses = cp.sum(cp.multiply(loss, kernel), axis=1)
     objective = cp.max(losses) if prior is None else prior @ losses
-    private = dpopt.privacy_constraints(kernel, epsilon, delta, graph=graph)
-    rules = [cp.sum(kernel, axis=1) == 1, *own, *private]
-    problem = cp.Problem(cp.Minimize(objective), rules)
-    return Program(kernel, problem, own, epsilon, delta, graph, edges, loss, prior)
+    privacy = dpopt.privacy_constraints(kernel, epsilon, delta, graph=graph)
+    rules = [cp.sum(kernel, axis=1) == 1, *own, *privacy]
+    problem: Any = cp.Problem(cp.Minimize(objective), rules)
 
-
-def exact_value(program: Program, weights: Any, total: int) -> Fraction:
-    losses = [
-        sum((Fraction(c) * w for c, w in zip(line, row, strict=True)), Fraction(0)) / total
-        for line, row in zip(program.loss.tolist(), weights, strict=True)
-    ]
-    if program.prior is None:
-        return max(losses)
-    return sum(
-        (Fraction(p) * v for p, v in zip(program.prior.tolist(), losses, strict=True)), Fraction(0)
-    )
-
-
-@pytest.mark.slow_after(7)
-@pytest.mark.parametrize("seed", range(COUNT))
-def test_a_program_of_a_user(seed: int) -> None:
-    program = random_program(seed)
-    program.problem.solve(
-        solver=cp.HIGHS, primal_feasibility_tolerance=1e-10, dual_feasibility_tolerance=1e-10
-    )
-    optimum = float(program.problem.value)  # type: ignore[arg-type]
-    program.problem.solve(solver=cp.CLARABEL)
-    interior = float(program.problem.value)  # type: ignore[arg-type]
-
-    solution = dpopt.solve(program.problem)
+    accurate = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    optimum = float(problem.solve(solver=cp.HIGHS, **accurate))
+    interior = float(problem.solve(solver=cp.CLARABEL))
+    solution = dpopt.solve(problem)
     assert solution.objective == pytest.approx(interior, abs=1e-6)
     assert solution.objective == pytest.approx(optimum, abs=1e-8)
-    assert solution.bound is not None
-    assert solution.bound <= optimum + 1e-9
-    assert 0 <= solution.objective - solution.bound + 1e-9 <= 1e-7
-    assert np.array_equal(sure(program.kernel.value), solution["K"])
+    assert sure(solution.bound) <= optimum + 1e-9
+    assert 0 <= solution.objective - sure(solution.bound) + 1e-9 <= 1e-7
+    assert np.array_equal(sure(kernel.value), solution["K"])
 
-    design = dpopt.certify(
-        program.kernel, program.epsilon, program.delta, graph=program.graph, constraints=program.own
-    )
-    rows, total = rows_of(design), design.table.total
-    assert is_private(rows, total, program.edges, program.epsilon, program.delta)
-    value = float(exact_value(program, rows, total))
+    design = dpopt.certify(kernel, epsilon, delta, graph=graph, constraints=own)
+    assert private(design, edges)
+    value = float(exact_mean(loss, prior, rows_of(design), design.table.total))
     # Equalities hold up to their residual, and what that saves is bounded by it.
     slack = 1e-9 + 10 * max(design.residuals.values(), default=0.0)
     assert optimum - slack <= value <= optimum + 1e-4
-    for constraint in program.own:
-        label = constraint.label
-        if label != "invariance":
-            assert design.residuals[label] == 0.0
-    assert design.release(0) in range(program.loss.shape[1])
+    for label, missed in design.residuals.items():
+        assert label == "invariance" or missed == 0.0
+    assert design.release(0) in range(m)

@@ -16,7 +16,7 @@ import pytest
 import dpopt
 from dpopt import Kernel, ParameterError
 from dpopt.kernel import ConstraintBlock, read_constraints
-from tests.kernel.brute import least_loss, optimal, path, rows_of, sure
+from tests.kernel.brute import distances, least_loss, optimal, path, rows_of, sure
 from tests.robustness.commands import run
 
 FOUR = "--loss absolute --inputs 4 --graph path --epsilon 1"
@@ -82,8 +82,7 @@ def written(path: Path, *lines: str) -> str:
 
 def test_the_command_is_the_program(tmp_path: Path) -> None:
     """Each value by the package's command, and by the program of the definition in scipy."""
-    nine, five = np.arange(9.0), np.arange(5.0)
-    absolute, squared = abs(nine[:, None] - nine), (five[:, None] - np.arange(7)) ** 2
+    squared = (np.arange(5.0)[:, None] - np.arange(7)) ** 2
     prior = np.array([5, 1, 1, 2, 1]) / 10
     table = written(tmp_path / "loss.txt", *(" ".join(map(str, row)) for row in squared.tolist()))
     weights = written(tmp_path / "prior.txt", *map(str, prior))
@@ -91,7 +90,7 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
     cases: list[tuple[str, float]] = [
         (
             "--loss absolute --inputs 9 --graph path --epsilon 1 --objective worst-case",
-            least_loss(absolute, path(9), 1.0),
+            least_loss(distances(9), path(9), 1.0),
         ),
         (
             "--loss squared --inputs 5 --outputs 7 --graph path --epsilon 0.7",
@@ -108,7 +107,7 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
         (
             "--loss absolute --graph 0:1,1:2,2:3,3:4,4:0 --epsilon 0.5 --delta 0.1 --inputs 5 "
             "--objective worst-case",
-            least_loss(abs(five[:, None] - five), [*path(5), (4, 0), (0, 4)], 0.5, 0.1),
+            least_loss(distances(5), [*path(5), (4, 0), (0, 4)], 0.5, 0.1),
         ),
         # Randomised response: a symbol is told with probability e / (e + 8).
         ("--loss zero-one --inputs 9 --epsilon 1", 8 / (math.e + 8)),
@@ -126,15 +125,15 @@ def test_the_command_is_the_program(tmp_path: Path) -> None:
 
 
 def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
-    near = [
-        ({(0, 0): 1.0, (0, 1): 1.0}, 0.8, None),
-        ({(1, 0): 1.0, (1, 1): 1.0}, 0.6, None),
-        ({(2, 2): 1.0}, None, 0.25),
-    ]
-    four = np.arange(4.0)
-    expected = least_loss(
-        abs(four[:, None] - four), path(4), 1.0, prior=np.full(4, 0.25), rows=near
-    )
+    blocks: dict[str, list[tuple[dict[tuple[int, int], float], float | None, float | None]]] = {
+        "near": [
+            ({(0, 0): 1.0, (0, 1): 1.0}, 0.8, None),
+            ({(1, 0): 1.0, (1, 1): 1.0}, 0.6, None),
+        ],
+        "rare": [({(2, 2): 1.0}, None, 0.25)],
+    }
+    rows, prior = [row for block in blocks.values() for row in block], np.full(4, 0.25)
+    expected = least_loss(distances(4), path(4), 1.0, prior=prior, rows=rows)
     saved = tmp_path / "kernel.json"
     asked = ["kernel", *FOUR.split()]
     free = json.loads(run(*asked, "--json").out)["value"]
@@ -146,25 +145,20 @@ def test_own_rows_of_a_file_hold_cost_and_are_saved(tmp_path: Path) -> None:
     again = dpopt.load(saved)
     assert [block.name for block in again.setting.blocks] == ["near", "rare"]
     assert again.setting.blocks[0].lower == (0.8, 0.6)
-    assert found["residuals"].keys() == again.residuals.keys() == {"near", "rare"}
     weights = rows_of(again)
-    whole = Fraction(1, again.table.total)
-    missed = max(
-        Fraction(0),
-        Fraction(0.8) - (weights[0][0] + weights[0][1]) * whole,
-        Fraction(0.6) - (weights[1][0] + weights[1][1]) * whole,
-    )
-    assert again.residuals["near"] == found["residuals"]["near"] == float(missed)
-    over = max(Fraction(0), weights[2][2] * whole - Fraction(0.25))
-    assert again.residuals["rare"] == found["residuals"]["rare"] == float(over)
-    assert max(again.residuals.values()) <= 1e-9
+    for name, block in blocks.items():
+        missed = Fraction(0)
+        for entries, lower, upper in block:
+            mass = Fraction(sum(weights[x][y] for x, y in entries), again.table.total)
+            over = Fraction(lower) - mass if lower is not None else mass - Fraction(upper or 0.0)
+            missed = max(missed, over)
+        assert again.residuals[name] == found["residuals"][name] == float(missed) <= 1e-9
+    assert found["residuals"].keys() == again.residuals.keys() == blocks.keys()
     released = run("release", str(saved), "--input", "2", "--json")
     assert (released.code, released.err) == (0, "")
     assert json.loads(released.out)["released"][0] in range(4)
-    same = optimal(
-        "absolute", epsilon=1.0, graph="path", inputs=4, constraints=read_constraints(ROWS)
-    )
-    assert rows_of(same) == weights
+    same = Kernel("absolute", 1.0, graph="path", inputs=4, constraints=read_constraints(ROWS))
+    assert rows_of(dpopt.design(same)) == weights
     # The program of the file, asked again.
     assert dpopt.design(again.setting).value == pytest.approx(expected, abs=1e-8)
 
@@ -219,6 +213,14 @@ def test_a_delta_below_what_solvers_tell_apart(graph: str, delta: float) -> None
         assert abs(sure(design.gap)) <= 1e-9
 
 
+def test_the_sense_of_a_kernel() -> None:
+    asked: dict[str, Any] = {"epsilon": 1.0, "graph": "path", "inputs": 3}
+    british = Kernel("absolute", sense="maximise", **asked)
+    american = Kernel("absolute", sense="maximize", **asked)
+    assert american.to_dict() == british.to_dict()
+    assert american.maximises
+
+
 def test_rows_are_part_of_what_was_proved() -> None:
     setting = Kernel("absolute", 1.0, graph="path", inputs=4, constraints=read_constraints(ROWS))
     design = dpopt.design(setting)
@@ -226,24 +228,6 @@ def test_rows_are_part_of_what_was_proved() -> None:
         with pytest.raises(ParameterError, match="not about"):
             replace(design, setting=replace(setting, **change))
     assert setting.to_dict()["constraints"] == Kernel(**setting.to_dict()).to_dict()["constraints"]
-
-
-def test_a_kernel_with_names_takes_and_gives_them(tmp_path: Path) -> None:
-    names = {"input_names": "low,mid,high", "output_names": ["no", "yes", "perhaps"]}
-    setting = Kernel("absolute", 1.0, graph="path", inputs=3, **names)
-    design = dpopt.design(setting)
-    design.save(tmp_path / "named.json")
-    for found in (design, dpopt.load(tmp_path / "named.json")):
-        rng = np.random.default_rng(1)
-        assert {*found.simulate(["low", "high"] * 20, rng)} <= {"no", "yes", "perhaps"}
-        assert found.setting.columns(found.table)["input"][0] == "low"
-        with pytest.raises(ParameterError, match="one of the names"):
-            found.release(0)
-    assert {*dpopt.certify(design).inputs} <= {"low", "mid", "high"}
-    with pytest.raises(ParameterError, match="names of inputs or outputs; leave one of them out"):
-        replace(setting, symmetry="reflection")
-    with pytest.raises(ParameterError, match="outputs has 2 names"):
-        replace(setting, output_names=["no", "yes"])
 
 
 def test_the_setting_keeps_its_own_copies() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from dpopt import InfeasibleError, Problem, solve
 from dpopt.lp.certificates import surely_infeasible, surely_unbounded
-from tests.lp.zoo import ZOO, random_program
+from tests.lp.zoo import ZOO, by_scipy, random_program
 
 
 @pytest.mark.sample(8)
@@ -28,20 +28,16 @@ def shifted(seed: int, by: float) -> tuple[Problem, float]:
     row = seed % lower.size
     reach = np.abs(program.matrix[row]) @ np.abs(program.box).max(axis=1)
     lower[row] = upper[row] = reach + by
-    problem = Problem("shifted")
-    problem.add_variables("x", program.cost.size, lower=program.box[:, 0], upper=program.box[:, 1])
-    problem.add_rows("rows", program.matrix, lower=lower, upper=upper)
-    above, below = np.isfinite(upper), np.isfinite(lower)
-    count = int(above.sum() + below.sum())
-    answer = linprog(
+    # lower - violation <= matrix @ x <= upper + violation
+    ones, none = np.ones((lower.size, 1)), np.full(lower.size, np.inf)
+    least = by_scipy(
         np.append(np.zeros(program.cost.size), 1.0),
-        A_ub=np.hstack(
-            [np.vstack([program.matrix[above], -program.matrix[below]]), -np.ones((count, 1))]
-        ),
-        b_ub=np.concatenate([upper[above], -lower[below]]),
-        bounds=[*program.box.tolist(), (0, None)],
+        np.block([[program.matrix, -ones], [program.matrix, ones]]),
+        np.append(-none, lower),
+        np.append(upper, none),
+        [*program.box.tolist(), (0, None)],
     )
-    return problem, float(answer.fun)
+    return replace(program, lower=lower, upper=upper).problem(), least
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from dpopt.lp.backends import RawSolution, get_backend
 from dpopt.lp.backends.cvxpy import Cvxpy
 from dpopt.lp.backends.highs import Highs
 from dpopt.lp.solution import advice
-from tests.lp.zoo import budget, disc
+from tests.lp.zoo import Case, Script, budget, disc, disc_problem
 
 EXACT = pytest.mark.parametrize("backend", ["highs", "cvxpy"])
 EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
@@ -39,36 +39,62 @@ def free_pair() -> Problem:
     return problem
 
 
+FREE = {"x": (2, -np.inf, np.inf)}
+FREE_LINE, UNIT = (1, -np.inf, np.inf), (0.0, 1.0)
+# Variables and rows as a `Case` has them, costs that are maximised, and what is in conflict.
+CONFLICTS: dict[str, tuple[Any, Any, Any, set[str]]] = {
+    "two blocks": (
+        FREE,
+        {
+            "innocent": ([[1.0, -1.0]], -4.0, 4.0),
+            "floor": ([[1.0, 1.0]], 3.0, None),
+            "ceiling": ([[1.0, 1.0]], None, 2.0),
+            "bystander": (np.eye(2), -100.0, 100.0),
+        },
+        [-1.0, -2.0],
+        {"floor", "ceiling"},
+    ),
+    "three blocks of which any two agree": (
+        FREE,
+        {
+            "first": ([[1.0, 0.0]], 1.0, None),
+            "innocent": ([[1.0, 1.0]], -50.0, None),
+            "second": ([[0.0, 1.0]], 1.0, None),
+            "sum": ([[1.0, 1.0]], None, 1.5),
+        },
+        [-1.0, -2.0],
+        {"first", "second", "sum"},
+    ),
+    "a row without variables": (
+        FREE,
+        {"innocent": ([[1.0, 0.0]], 0.0, None), "nothing": ([[0.0, 0.0]], 1.0, None)},
+        [-1.0, -2.0],
+        {"nothing"},
+    ),
+    "a block and bounds": (
+        {"x": (2, *UNIT), "y": (1, *UNIT)},
+        {
+            "too much": ({"x": [[1.0, 1.0]]}, 3.0, None),
+            "innocent": ({"x": [[1.0, -1.0]], "y": [[1.0]]}, None, 1.0),
+        },
+        {"x": 1.0},
+        {"too much", "bounds of x"},
+    ),
+    "an unbounded direction besides": (
+        {"x": FREE_LINE, "runaway": (1, 0.0, np.inf)},
+        {"floor": ({"x": [[1.0]]}, 1.0, None), "ceiling": ({"x": [[1.0]]}, None, 0.0)},
+        {"runaway": 1.0},
+        {"floor", "ceiling"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
 @EVERY
-def test_two_blocks_in_conflict(backend: str) -> None:
-    problem = free_pair()
-    problem.add_rows("innocent", [[1.0, -1.0]], lower=-4.0, upper=4.0)
-    problem.add_rows("floor", [[1.0, 1.0]], lower=3.0)
-    problem.add_rows("ceiling", [[1.0, 1.0]], upper=2.0)
-    problem.add_rows("bystander", np.eye(2), lower=-100.0, upper=100.0)
-    assert conflict_of(problem, backend) == {"floor", "ceiling"}
-
-
-@EVERY
-def test_block_against_bounds(backend: str) -> None:
-    problem = Problem()
-    problem.add_variables("x", 2, lower=0.0, upper=1.0)
-    problem.add_variables("y", 1, lower=0.0, upper=1.0)
-    problem.add_rows("too much", {"x": [[1.0, 1.0]]}, lower=3.0)
-    problem.add_rows("innocent", {"x": [[1.0, -1.0]], "y": [[1.0]]}, upper=1.0)
-    problem.maximise({"x": 1.0})
-    assert conflict_of(problem, backend) == {"too much", "bounds of x"}
-
-
-@EXACT
-def test_infeasible_and_with_an_unbounded_direction(backend: str) -> None:
-    problem = Problem()
-    problem.add_variables("x", 1, lower=-np.inf, upper=np.inf)
-    problem.add_variables("runaway", 1, lower=0.0, upper=np.inf)
-    problem.add_rows("floor", {"x": [[1.0]]}, lower=1.0)
-    problem.add_rows("ceiling", {"x": [[1.0]]}, upper=0.0)
-    problem.maximise({"runaway": 1.0})
-    assert conflict_of(problem, backend) == {"floor", "ceiling"}
+def test_blocks_in_conflict_are_named(name: str, backend: str) -> None:
+    variables, rows, costs, expected = CONFLICTS[name]
+    problem = Case(name, variables, rows, "maximise", costs, np.nan).build()
+    assert conflict_of(problem, backend) == expected
 
 
 @EXACT
@@ -149,36 +175,6 @@ def test_time_of_earlier_runs_does_not_count_for_the_next() -> None:
     assert session.run(0.9 * spent, way=1).status is Status.OPTIMAL
 
 
-@dataclass
-class Script:
-    """A backend that answers by a script, once for each run.
-
-    Attributes:
-        answer: called with the way and the model; returns what the run says.
-        runs: the way of every run so far.
-    """
-
-    answer: Callable[[int, Model], RawSolution]
-    name: str = "script"
-    tolerance: float = 1e-9
-    runs: list[int] = field(default_factory=list)
-    model: Model | None = None
-    ways: int = 2
-
-    def load(self, model: Model) -> Script:
-        self.model = model
-        return self
-
-    def append(self, rows: Rows) -> None:
-        del rows
-
-    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
-        del time_limit
-        self.runs.append(way)
-        assert self.model is not None
-        return self.answer(way, self.model)
-
-
 def said(
     x: list[float] | None, y: list[float] | None = None, status: Status = Status.OPTIMAL
 ) -> RawSolution:
@@ -251,10 +247,7 @@ def test_a_false_claim_is_never_passed_on(status: Status) -> None:
     assert error.status == "numerical"
     assert f"{status} was claimed" in str(error)
     assert backend.runs == [0, 1]
-
-
-@pytest.mark.parametrize("status", CLAIMS)
-def test_after_a_false_claim_the_next_way_answers(status: Status) -> None:
+    # The next way may answer.
     assert solve(budget(), scripted(said(None, status=status), RIGHT)).objective == 1.5
 
 
@@ -270,29 +263,20 @@ def test_the_remedy_is_another_backend_that_exists() -> None:
 POOR = said([1.0 - 2e-7, 0.5 - 1e-7], [-0.5])
 
 
-def test_a_gap_that_the_next_way_closes() -> None:
+def test_a_gap_is_closed_by_the_next_way_or_stated_or_refused() -> None:
     backend = scripted(POOR, RIGHT)
     assert solve(budget(), backend).objective == 1.5
     assert backend.runs == [0, 1]
-
-
-def test_a_gap_that_no_way_closes_is_stated() -> None:
-    backend = scripted(POOR)
-    solution = solve(budget(), backend)
-    assert solution.gap == pytest.approx(3e-7, rel=1e-6)
-    assert backend.runs == [0, 1]
-
-
-def test_a_gap_beyond_all_limits() -> None:
+    for later in (
+        POOR,
+        *(said(None, status=end) for end in (Status.TIME_LIMIT, Status.MEMORY_LIMIT)),
+    ):
+        backend = scripted(POOR, later)
+        assert solve(budget(), backend).gap == pytest.approx(3e-7, rel=1e-6)
+        assert backend.runs == [0, 1]
     error = failure_of(budget(), scripted(POOR), relative_gap=1e-11)
     assert error.status == "numerical"
     assert "dual bound" in str(error)
-
-
-@pytest.mark.parametrize("end", [Status.TIME_LIMIT, Status.MEMORY_LIMIT])
-def test_a_poor_answer_is_kept_when_the_next_way_has_no_time(end: Status) -> None:
-    solution = solve(budget(), scripted(POOR, said(None, status=end)))
-    assert solution.gap == pytest.approx(3e-7, rel=1e-6)
 
 
 HALF = make_rows([[1.0, 0.0]], upper=0.5)
@@ -321,32 +305,29 @@ def test_oracle_that_answers_with_no_number(backend: str, rows: Rows, worst: flo
         solve(problem, backend)
 
 
+def half() -> Problem:
+    """The budget, with a limit that an oracle reports again and again."""
+    problem = budget()
+    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
+    return problem
+
+
 @EXACT
 def test_oracle_that_reports_a_row_twice_gets_it_once(backend: str) -> None:
-    def oracle(x: np.ndarray) -> Separation:
-        worst = max(0.0, float(x[0]) - 0.5)
-        return Separation(HALF, worst, 1)
-
-    problem = budget()
-    problem.add_family("half", oracle)
-    solution = solve(problem, backend)
+    solution = solve(half(), backend)
     assert solution.objective == pytest.approx(1.25, abs=1e-9)
     assert solution.cuts["half"].count == 1
 
 
 def test_solver_that_ignores_the_rows_it_is_given() -> None:
-    problem = budget()
-    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
     backend = scripted(RIGHT, said([1.0, 0.5], [-0.5, 0.0]))
-    assert failure_of(problem, backend).status == "stalled"
+    assert failure_of(half(), backend).status == "stalled"
     assert backend.runs == [0, 0, 1]
 
 
 def test_another_way_after_a_stall_can_succeed() -> None:
-    problem = budget()
-    problem.add_family("half", lambda x: Separation(HALF, max(0.0, float(x[0]) - 0.5), 1))
     stuck, right = said([1.0, 0.5], [-0.5, 0.0]), said([0.5, 0.75], [-0.5, -0.5])
-    solution = solve(problem, scripted(RIGHT, stuck, right))
+    solution = solve(half(), scripted(RIGHT, stuck, right))
     assert solution.objective == 1.25
     assert solution.bound == pytest.approx(1.25, abs=1e-13)
     assert solution.duals["half"].tolist() == [0.5]
@@ -355,11 +336,7 @@ def test_another_way_after_a_stall_can_succeed() -> None:
 @EXACT
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_too_few_rounds(backend: str, rounds: int) -> None:
-    problem = Problem()
-    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
-    problem.add_family("disc", disc)
-    problem.maximise([3.0, 4.0])
-    error = failure_of(problem, backend, max_rounds=rounds)
+    error = failure_of(disc_problem((3.0, 4.0)), backend, max_rounds=rounds)
     assert error.status == "iteration_limit"
     assert f"{rounds} rounds" in str(error)
 
@@ -369,24 +346,6 @@ def test_unbounded_until_the_family_speaks(backend: str) -> None:
     problem = free_pair()
     problem.add_family("disc", disc)
     assert failure_of(problem, backend).status == "unbounded"
-
-
-@EXACT
-def test_three_blocks_of_which_any_two_agree(backend: str) -> None:
-    problem = free_pair()
-    problem.add_rows("first", [[1.0, 0.0]], lower=1.0)
-    problem.add_rows("innocent", [[1.0, 1.0]], lower=-50.0)
-    problem.add_rows("second", [[0.0, 1.0]], lower=1.0)
-    problem.add_rows("sum", [[1.0, 1.0]], upper=1.5)
-    assert conflict_of(problem, backend) == {"first", "second", "sum"}
-
-
-@EXACT
-def test_row_without_variables_that_cannot_hold(backend: str) -> None:
-    problem = free_pair()
-    problem.add_rows("innocent", [[1.0, 0.0]], lower=0.0)
-    problem.add_rows("nothing", [[0.0, 0.0]], lower=1.0)
-    assert conflict_of(problem, backend) == {"nothing"}
 
 
 @pytest.mark.parametrize("gap", [0.0, 2.0, float("nan")])

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dpopt.lp.backends.interrupt import interruptible
+from dpopt.lp.backends import interruptible
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -125,7 +125,7 @@ def test_other_threads_do_their_own_work() -> None:
 
 FORKED = """
 import os
-from dpopt.lp.backends.interrupt import interruptible
+from dpopt.lp.backends import interruptible
 interruptible(lambda: 1)
 child = os.fork()
 if child == 0:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from dpopt import Problem, Status, solve
-from dpopt.lp import Backend, Model, Rows
-from dpopt.lp.backends import RawSolution, Session
+from dpopt.lp import Model
+from dpopt.lp.backends import RawSolution
 from dpopt.lp.backends.highs import Highs
-from tests.lp.zoo import disc
+from tests.lp.zoo import Script, by_scipy, disc_problem
 
 EVERY = pytest.mark.parametrize("backend", ["highs", "cvxpy", "cvxpy:CLARABEL"])
 
@@ -61,18 +58,16 @@ def test_random_programs_match_scipy(seed: int) -> None:
     problem.then_maximise(costs[2])
     solution = solve(problem)
     for cost in (costs[0], costs[1], -costs[2]):
-        best = linprog(cost, A_ub=matrix, b_ub=upper, bounds=(0, 1))
-        assert cost @ solution.x == pytest.approx(best.fun, abs=1e-8)
-        matrix, upper = np.vstack([matrix, cost]), np.append(upper, best.fun + 1e-12)
+        best = by_scipy(cost, matrix, np.full(upper.size, -np.inf), upper, (0, 1))
+        assert cost @ solution.x == pytest.approx(best, abs=1e-8)
+        matrix, upper = np.vstack([matrix, cost]), np.append(upper, best + 1e-12)
 
 
 @pytest.mark.slow
 @EVERY
 def test_a_family_holds_for_every_objective(backend: str) -> None:
-    problem = Problem("disc")
-    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
+    problem = disc_problem((0.0, 0.0))
     problem.add_variables("y", 1, lower=0.0, upper=1.0)
-    problem.add_family("disc", disc, over="x")
     problem.maximise({"y": 1.0})
     problem.then_maximise({"x": [3.0, 4.0]})
     solution = solve(problem, backend)
@@ -88,37 +83,16 @@ def test_a_block_may_be_called_as_the_rows_of_an_objective() -> None:
     np.testing.assert_allclose(solve(problem)["x"], [0.5, 0.5, 1.0], atol=1e-9)
 
 
-@dataclass
-class Ended:
-    """HiGHS, whose later programs end without an answer."""
-
-    status: Status
-    name: str = "ended"
-    tolerance: float = 1e-9
-
-    def load(self, model: Model) -> Session:
-        return _Session(Highs().load(model), self.status if model.rows.count > 1 else None)
-
-
-@dataclass
-class _Session:
-    inner: Session
-    status: Status | None
-    ways: int = 1
-
-    def append(self, rows: Rows) -> None:
-        self.inner.append(rows)
-
-    def run(self, time_limit: float | None, *, way: int = 0) -> RawSolution:
-        if self.status is None:
-            return self.inner.run(time_limit, way=way)
-        return RawSolution(self.status, None, None, 0, "ended")
-
-
 @pytest.mark.parametrize("status", [Status.NUMERICAL, Status.TIME_LIMIT, Status.INFEASIBLE])
 def test_a_later_objective_without_an_answer_is_said(status: Status) -> None:
-    backend: Backend = Ended(status)
-    solution = solve(shares(), backend)
+    """Of the first program HiGHS knows the answer."""
+
+    def answer(way: int, model: Model) -> RawSolution:
+        if model.rows.count > 1:
+            return RawSolution(status, None, None, 0, "ended")
+        return Highs().load(model).run(None, way=way)
+
+    solution = solve(shares(), Script(answer))
     assert solution.objective == pytest.approx(2.0, abs=1e-9)
     assert solution.gap <= 1e-9
     assert solution.note == "objective 2 was not reached."

@@ -12,18 +12,14 @@ from dpopt import ParameterError, Problem, solve
 from dpopt.lp import make_rows
 
 
-def mixed() -> Problem:
+def test_assembled_arrays() -> None:
     problem = Problem("mixed")
     problem.add_variables("x", 2, lower=0.0, upper=[1.0, 2.0])
     problem.add_rows("early", [[1.0, 2.0]], upper=2.0)
     problem.add_variables("y", 1, lower=-np.inf, upper=np.inf)
     problem.add_rows("late", {"y": [[4.0], [5.0]], "x": [[1.0, 0.0], [0.0, 3.0]]}, lower=[0, 1])
     problem.maximise({"y": 7.0, "x": [1.0, -1.0]})
-    return problem
-
-
-def test_assembled_arrays() -> None:
-    model = mixed().assemble()
+    model = problem.assemble()
     np.testing.assert_array_equal(model.cost, [-1.0, 1.0, -7.0])
     np.testing.assert_array_equal(model.lower, [0.0, 0.0, -np.inf])
     np.testing.assert_array_equal(model.upper, [1.0, 2.0, np.inf])
@@ -53,24 +49,6 @@ def test_changing_the_callers_arrays_does_not_change_the_problem() -> None:
     assert solve(problem).objective == pytest.approx(1.5, abs=1e-9)
 
 
-def test_solution_looks_up_names_and_is_read_only() -> None:
-    solution = solve(mixed_bounded())
-    np.testing.assert_array_equal(solution.x, np.r_[solution["x"], solution["y"]])
-    with pytest.raises(ValueError, match="read-only"):
-        solution["x"][0] = 3.0
-    with pytest.raises(ParameterError, match="'z'"):
-        solution["z"]
-
-
-def mixed_bounded() -> Problem:
-    problem = Problem()
-    problem.add_variables("x", 2, lower=0.0, upper=1.0)
-    problem.add_variables("y", 1, lower=-1.0, upper=1.0)
-    problem.add_rows("both", {"x": [[1.0, 1.0]], "y": [[1.0]]}, upper=2.0)
-    problem.maximise({"x": 1.0, "y": 0.5})
-    return problem
-
-
 def shaped() -> Problem:
     problem = Problem("shaped")
     problem.add_variables("K", (3, 4), lower=0.0, upper=1.0)
@@ -91,6 +69,8 @@ def test_variables_keep_their_shape() -> None:
     np.testing.assert_array_equal(solution.x, np.r_[solution["K"].ravel(), solution["t"]])
     with pytest.raises(ValueError, match="read-only"):
         solution["K"][0, 0] = 3.0
+    with pytest.raises(ParameterError, match="'z'"):
+        solution["z"]
     columns = solution.columns()
     assert len({len(column) for column in columns.values()}) == 1
     assert columns["index"][:13] == [*range(12), 0]
@@ -137,6 +117,19 @@ def test_objectives_in_the_shape_of_their_variables() -> None:
     np.testing.assert_array_equal(problem.assemble().cost, [*np.zeros(11), 1.5, 2.0])
 
 
+@pytest.mark.parametrize("word", ["minimize", "maximize"])
+def test_the_american_spelling_is_the_same(word: str) -> None:
+    answers = []
+    for spelling in (word, word.replace("z", "s")):
+        problem = Problem()
+        problem.add_variables("x", 2, lower=0.0, upper=[1.0, 2.0])
+        problem.add_rows("sum", {"x": [[1.0, 1.0]]}, lower=1.0, upper=2.5)
+        getattr(problem, spelling)({"x": [1.0, 1.0]})
+        getattr(problem, f"then_{spelling}")({"x": [1.0, 0.0]})
+        answers.append(solve(problem)["x"].tolist())
+    assert answers[0] == answers[1] == ([0.0, 1.0] if word == "minimize" else [1.0, 1.5])
+
+
 def test_bounds_are_broadcast_and_set_again() -> None:
     problem = Problem()
     problem.add_variables("K", (2, 3), lower=0.0, upper=[1.0, 2.0, 3.0])
@@ -149,7 +142,11 @@ def test_bounds_are_broadcast_and_set_again() -> None:
 
 
 def test_a_block_is_replaced_in_its_place() -> None:
-    problem = mixed_bounded()
+    problem = Problem()
+    problem.add_variables("x", 2, lower=0.0, upper=1.0)
+    problem.add_variables("y", 1, lower=-1.0, upper=1.0)
+    problem.add_rows("both", {"x": [[1.0, 1.0]], "y": [[1.0]]}, upper=2.0)
+    problem.maximise({"x": 1.0, "y": 0.5})
     problem.add_rows("last", {"y": [[1.0]]}, upper=0.5)
     first = solve(problem)
     problem.replace_rows("both", {"x": np.eye(2)}, upper=[0.25, 0.5])

@@ -8,12 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from dpopt import InfeasibleError, Problem, Solution, solve
 from dpopt.lp import Separation, make_rows
 from dpopt.lp.solution import vertex
-from tests.lp.zoo import disc
+from tests.lp.zoo import by_scipy, disc, disc_problem
 
 Change = Callable[[Problem, np.random.Generator], None]
 
@@ -33,18 +32,9 @@ def random_program(rng: np.random.Generator) -> Problem:
 def optimum(problem: Problem) -> float:
     """The value by scipy's linprog, from the assembled arrays."""
     model = problem.assemble()
-    rows = model.rows
-    dense = rows.matrix.toarray()
-    above, below = np.isfinite(rows.upper), np.isfinite(rows.lower)
-    result = linprog(
-        model.cost,
-        A_ub=np.concatenate([dense[above], -dense[below]]),
-        b_ub=np.concatenate([rows.upper[above], -rows.lower[below]]),
-        bounds=np.stack([model.lower, model.upper], axis=1),
-        method="highs-ds",
-    )
-    assert result.success
-    return -result.fun if problem.maximising else result.fun
+    rows, box = model.rows, np.stack([model.lower, model.upper], axis=1)
+    least = by_scipy(model.cost, rows.matrix.toarray(), rows.lower, rows.upper, box)
+    return -least if problem.maximising else least
 
 
 def other_costs(problem: Problem, rng: np.random.Generator) -> None:
@@ -115,67 +105,37 @@ def test_a_start_that_became_infeasible_is_said_to_be() -> None:
     assert set(caught.value.blocks) == {"even", "bounds of x"}
 
 
-def test_nothing_is_left_to_do_from_the_optimum() -> None:
-    problem = random_program(np.random.default_rng(4))
-    start = solve(problem)
-    again = solve(problem, start=start)
-    assert start.iterations > 0
-    assert again.iterations == 0
-    np.testing.assert_allclose(again.x, start.x, atol=1e-12)
+def test_cuts_of_the_same_oracle_are_not_looked_for_again() -> None:
+    asked: list[np.ndarray] = []
 
-
-class Disc:
-    """Counts how often it is asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def separate(self, x: np.ndarray) -> Separation:
-        self.asked += 1
+    def separate(x: np.ndarray) -> Separation:
+        asked.append(x)
         return disc(x)
 
-
-def over_disc(oracle: Disc, before: int = 0) -> Problem:
-    problem = Problem("disc")
-    if before:
-        problem.add_variables("before", before, lower=0.0, upper=1.0)
-    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
-    problem.add_family("disc", oracle.separate, over="x")
-    problem.maximise({"x": (3.0, 4.0)})
-    return problem
-
-
-def test_cuts_of_the_same_oracle_are_not_looked_for_again() -> None:
-    oracle = Disc()
-    start = solve(over_disc(oracle))
+    start = solve(disc_problem((3.0, 4.0), separate))
     assert start.rounds > 3
     for before in (0, 3):
-        oracle.asked = 0
-        again = solve(over_disc(oracle, before), start=start)
-        assert (again.rounds, oracle.asked) == (1, 1)
+        asked.clear()
+        again = solve(disc_problem((3.0, 4.0), separate, before), start=start)
+        assert (again.rounds, len(asked)) == (1, 1)
         assert again.objective == pytest.approx(5.0, rel=1e-8)
         assert again.cuts["disc"].count == start.cuts["disc"].count
 
 
 def test_cuts_of_another_oracle_are_forgotten() -> None:
-    start = solve(over_disc(Disc()))
-    problem = Problem("larger disc")
-    problem.add_variables("x", 2, lower=-2.0, upper=2.0)
-
     def twice(x: np.ndarray) -> Separation:
         answer = disc(x / 2)
         rows = make_rows(answer.rows.matrix, upper=2 * answer.rows.upper)
         return Separation(rows, 2 * answer.worst, answer.checked)
 
-    problem.add_family("disc", twice, over="x")
-    problem.maximise({"x": (3.0, 4.0)})
+    start = solve(disc_problem((3.0, 4.0)))
     # The old tangents would cut off all but half of it.
-    assert solve(problem, start=start).objective == pytest.approx(min(10.0, 14.0), rel=1e-8)
+    again = solve(disc_problem((3.0, 4.0), twice), start=start)
+    assert again.objective == pytest.approx(10.0, rel=1e-8)
 
 
 def test_new_cuts_on_top_of_old_ones() -> None:
-    oracle = Disc()
-    problem = over_disc(oracle)
+    problem = disc_problem((3.0, 4.0))
     start = solve(problem)
     problem.maximise({"x": (-1.0, 0.5)})
     turned = solve(problem, start=start)
@@ -185,8 +145,7 @@ def test_new_cuts_on_top_of_old_ones() -> None:
 
 
 def test_a_pickled_start_keeps_its_basis_and_loses_its_cuts() -> None:
-    oracle = Disc()
-    problem = over_disc(oracle)
+    problem = disc_problem((3.0, 4.0))
     start = solve(problem)
     copied: Solution = pickle.loads(pickle.dumps(start))
     np.testing.assert_array_equal(copied.x, start.x)

@@ -1,6 +1,6 @@
 """Definitions of the DaRRM paper written out, in exact rationals where asked."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from dpopt import Majority, NotPrivateError, verify
+from dpopt.majority.program import corner_rows
 from dpopt.table import Table
 from tests.oracles import exponential, poisson_binomial
 
@@ -24,20 +25,13 @@ def corners(r: Fraction, shift: Fraction) -> list[tuple[Fraction, Fraction]]:
     return found
 
 
-def all_pairs(
-    voters: int, r: Fraction, shift: Fraction
-) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
-    """Every choice of a corner for every voter, once for voters that swap: the vectors p and p'."""
-    for chosen in combinations_with_replacement(corners(r, shift), voters):
-        yield tuple(pair[0] for pair in chosen), tuple(pair[1] for pair in chosen)
-
-
 @lru_cache(maxsize=32)
-def pmfs(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """The distributions of L on both sides, of all pairs."""
-    known = cache(poisson_binomial)
+def pmfs(voters: int, r: Fraction, shift: Fraction) -> list[tuple[list[Fraction], ...]]:
+    """The distributions of L on both sides, for every choice of a corner for every voter."""
+    pmf = cache(poisson_binomial)
     return [
-        (known(tuple(sorted(p))), known(tuple(sorted(q)))) for p, q in all_pairs(voters, r, shift)
+        tuple(pmf(tuple(sorted(side))) for side in zip(*chosen, strict=True))
+        for chosen in combinations_with_replacement(corners(r, shift), voters)
     ]
 
 
@@ -93,6 +87,16 @@ def weights(table: Table) -> tuple[int, ...]:
     return tuple(mass - ONE for mass in table.weights[::2])
 
 
+def chances(weights: Sequence[int]) -> list[int]:
+    """The weights of output 1 by the number of ones, over 2^63."""
+    return [ONE - w for w in reversed(weights)] + [ONE + w for w in weights]
+
+
+def voters(setting: Majority) -> verify.Voters:
+    """The voters of `dpopt.verify`."""
+    return verify.Voters(setting.to_dict(), None)
+
+
 def verdict(setting: Majority, weights: tuple[int, ...]) -> bool:
     """Whether a gamma is proved private."""
     try:
@@ -120,7 +124,7 @@ def fold(pmfs: np.ndarray) -> np.ndarray:
 
 def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
     """List the reduced set of the theorem, counts by corner, by trying all counts."""
-    k, axes = setting.voters, verify.Voters(setting.to_dict(), None).axes
+    k, axes = setting.voters, voters(setting).axes
     found: dict[tuple[tuple[str, int], ...], None] = {}
     for *inner, ones in np.ndindex(*(k + 1 for _ in axes), k + 1):
         rest = k - sum(inner) - ones
@@ -130,3 +134,8 @@ def reduced_multisets(setting: Majority) -> list[tuple[tuple[str, int], ...]]:
             pairs = (*zip(family, inner, strict=True), ("11", ones), ("00", rest))
             found[tuple((name, int(n)) for name, n in pairs if n)] = None
     return list(found)
+
+
+def listed_rows(setting: Majority) -> np.ndarray:
+    """The rows of the reduced set, written out; right hand sides are 1."""
+    return corner_rows(setting, reduced_multisets(setting)).matrix.toarray()

@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpopt
-from dpopt import Majority, NotPrivateError, majority, verify
-from dpopt.majority import judge, reduced_size
+from dpopt import Majority, NotPrivateError, majority
+from dpopt.majority import program, reduced_size
 from dpopt.majority.program import row_of
 from dpopt.majority.voters import Counts, full_gamma, signed
 from tests.majority.brute import (
     ONE,
     at_the_limit,
+    chances,
     judged,
     table,
     target,
     verdict,
     verdict_of_verify,
+    voters,
     weights,
 )
 from tests.oracles import exponential
@@ -79,7 +81,7 @@ BOUND = [
 def test_every_row_is_within_the_bound(setting: Majority) -> None:
     """Both ways to a row, and what bounds those of one side."""
     k = setting.voters
-    rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
+    rows_of, error = program.screen(voters(setting))
     for seed, gamma in enumerate([(ONE,) * setting.middle, random_weights(setting, 1)]):
         values, bounds, table = rows_of._parts(levels(gamma))
         rng = np.random.default_rng(seed)
@@ -105,7 +107,7 @@ def test_every_row_is_within_the_bound(setting: Majority) -> None:
 @pytest.mark.parametrize("setting", BOUND[2:3] + BOUND[5:6], ids=str)
 def test_the_screen_leaves_open_what_it_must(setting: Majority) -> None:
     """All rows one by one."""
-    rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
+    rows_of, error = program.screen(voters(setting))
     gamma = weights(setting.table(np.array(random_weights(setting, 2)) / ONE))
     h, budget = levels(gamma), float(budget_of(setting))
     values, _, table = rows_of._parts(h)
@@ -126,7 +128,7 @@ def test_a_unit_beyond_the_limit_is_refused_and_the_unit_before_is_not(k: int) -
     """By the screen, and what it leaves open by verify.py; of few voters by verify.py alone."""
     setting = Majority(k, 0.1, 3, 1e-5, 3e-5)
     gamma = weights(setting.table(np.array(random_weights(setting, 3)) / ONE))
-    rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
+    rows_of, error = program.screen(voters(setting))
     _, worst, _ = rows_of.reaching(levels(gamma), 0.0, np.inf, float(error), 0)
     # The largest multiple that the worst multiset allows.
     factor = budget_of(setting) / left_side(setting, gamma, worst)
@@ -145,7 +147,7 @@ def test_what_floats_cannot_decide_is_decided() -> None:
     """At an optimum many constraints are tight; moved within the bound, some break, some hold."""
     setting = Majority(21, 0.1, 3, 1e-5, 3e-5)
     known = weights(dpopt.design(setting).table)
-    rows_of, error = judge.screen(verify.Voters(setting.to_dict(), None))
+    rows_of, error = program.screen(voters(setting))
     budget, rng, verdicts = budget_of(setting), random.Random(0), []
     for _ in range(20):
         size = rng.choice([3, 1000, 20_000, 10**6])
@@ -166,7 +168,7 @@ def test_too_many_within_rounding_are_not_proved(deltas: tuple[float, float]) ->
     gamma = at_the_limit(setting, (ONE,) * 3)
     assert verdict(setting, gamma)
     with pytest.raises(NotPrivateError, match="is not proved .* than floats leave open"):
-        judge.certify(setting, table(setting, gamma), most=0)
+        program.certify(setting, table(setting, gamma), most=0)
     repaired = majority.assess(setting, [w / ONE + 1e-15 for w in gamma], repair=True)
     assert repaired.private
     np.testing.assert_allclose(repaired.gamma[3:], np.array(gamma) / ONE, atol=1e-12)
@@ -225,8 +227,8 @@ def test_the_screen_s_slack_is_a_lower_bound(k: int) -> None:
     setting = Majority(k, 0.2, 4, 1e-4, 1e-3)
     gamma = tuple(w // 8 for w in random_weights(setting, 1))
     made = table(setting, gamma)
-    found, voters = setting.judge(made), verify.Voters(setting.to_dict(), None)
-    other = voters.private([*made.weights[1::2][::-1], *made.weights[::2]], made.total)
+    found = setting.judge(made)
+    other = voters(setting).private(chances(gamma), 2 * ONE)
     assert found.constraints == other.rows == reduced_size(setting)
     assert F(0) <= found.slack
     assert abs(found.slack - F(other.slack)) < F(1, 10**12)

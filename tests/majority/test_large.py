@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 import dpopt
-from dpopt import Majority, verify
+from dpopt import Majority
 from dpopt.lp import loop, solve
+from tests.majority.brute import ONE, chances, voters, weights
 
 Numbers = tuple[int, float, float, float, float]
 
@@ -75,9 +76,7 @@ def test_voters_with_delta_are_designed_and_proved(numbers: Numbers) -> None:
 def test_no_multiset_of_the_walk_is_beyond_the_budget(numbers: Numbers) -> None:
     """Every multiset one by one, which neither the solve nor the screen looks at."""
     design = dpopt.design(Majority(*numbers))
-    voters = verify.Voters(design.setting.to_dict(), None)
-    one, other = design.table.weights[::2], design.table.weights[1::2]
-    verdict = voters.private([*other[::-1], *one], design.table.total)
+    verdict = voters(design.setting).private(chances(weights(design.table)), 2 * ONE)
     assert design.certificate is not None
     assert verdict.rows == design.certificate.constraints
     assert 0 <= design.certificate.slack <= verdict.slack + Fraction(1, 10**12)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import dblquad, quad
+from scipy.integrate import quad
 from scipy.special import hyp1f1
 from scipy.stats import beta as beta_pmf
 from scipy.stats import binom
@@ -30,7 +30,7 @@ from dpopt.majority import (
     parse_prior,
     surrogate_weights,
 )
-from dpopt.majority.objectives import expected_error, margins_at
+from dpopt.majority.objectives import expected_error
 from dpopt.majority.priors import RecordedPrior
 from dpopt.prob import poisson_binomial_pmf
 from tests.majority.brute import fold
@@ -76,35 +76,38 @@ def test_weights_of_a_beta_prior_by_inversion(k: int, a: float, b: float) -> Non
     np.testing.assert_allclose(weights.values, inverted(k, a, b), atol=2e-10)
 
 
-@pytest.mark.slow_after(1)
+@pytest.mark.slow_after(6)
 @pytest.mark.parametrize(
-    ("k", "a", "b"), [(3, 0.5, 0.5), (7, 2.0, 5.0), (11, 0.3, 2.0), (11, 20.0, 18.0), (1, 2.0, 5.0)]
+    ("k", "prior"),
+    [
+        (3, BetaPrior(0.5, 0.5)),
+        (5, BetaPrior(0.5, 2.0)),
+        (5, CommonPrior(UniformPrior(((0.2, 0.9),)))),
+        (5, CommonPrior(BetaPrior(3.0, 2.0))),
+        (5, PointPrior((0.1, 0.6, 0.8, 0.9, 0.5))),
+        (5, SamplePrior(np.random.default_rng(0).random((400, 5)))),
+        *((k, BetaPrior(a, b)) for k, a, b in ((7, 2.0, 5.0), (11, 0.3, 2.0), (11, 20.0, 18.0))),
+        (1, BetaPrior(2.0, 5.0)),
+    ],
+    ids=str,
 )
-def test_weights_of_a_beta_prior_are_the_mean_over_samples(k: int, a: float, b: float) -> None:
-    p = np.random.default_rng(k).beta(a, b, (200_000, k))
-    margins = 0.5 * fold(poisson_binomial_pmf(p))
-    margins *= np.sign(p.sum(axis=1) - k / 2)[:, None]
-    weights = expected_error_weights(k, BetaPrior(a, b))
-    spread = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
-    own = weights.error if "samples" in weights.method else 0.0
-    assert np.all(np.abs(margins.mean(axis=0) - weights.values) < 5 * (spread + own))
-
-
-@pytest.mark.parametrize("k", [11, 35])
-def test_beta_of_one_and_one_is_uniform(k: int) -> None:
-    uniform, beta = UniformPrior(), BetaPrior(1, 1)
-    for weights in (expected_error_weights, surrogate_weights):
-        ours, known = weights(k, beta).values, weights(k, uniform).values
-        np.testing.assert_allclose(ours, known, atol=1e-13)
-    for signed in (False, True):
-        np.testing.assert_allclose(
-            beta.binomial(k, signed=signed), uniform.binomial(k, signed=signed), atol=1e-13
-        )
-    assert beta.mean == uniform.mean
-    for prior in (beta, uniform):
-        assert expected_error_weights(1, prior).values == pytest.approx([0.25], abs=1e-15)
-    t = np.linspace(0.1, 300, 57)
-    np.testing.assert_allclose(beta.tilted(t), uniform.tilted(t), atol=1e-12)
+def test_weights_are_the_mean_over_draws(k: int, prior: Prior) -> None:
+    rng = np.random.default_rng(k)
+    size = 200_000, k
+    p = sampled = prior.sample(size, rng)
+    if isinstance(prior, BetaPrior):
+        p = rng.beta(prior.a, prior.b, size)
+    assert sampled.shape == size
+    assert sampled.min() >= 0.0
+    assert sampled.max() <= 1.0
+    margins, signs = 0.5 * fold(poisson_binomial_pmf(p)), np.sign(p.sum(axis=1) - k / 2)[:, None]
+    for weights, drawn in (
+        (surrogate_weights(k, prior), margins),
+        (expected_error_weights(k, prior), signs * margins),
+    ):
+        spread = drawn.std(axis=0) / sqrt(len(drawn)) + 1e-12
+        own = weights.error if "samples" in weights.method else 0.0
+        assert np.all(np.abs(drawn.mean(axis=0) - weights.values) < 5 * (spread + own))
 
 
 @pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.7), (1.0, 5.0), (40.0, 2.0)])
@@ -222,25 +225,6 @@ def test_samples_are_averaged() -> None:
     assert found.standard_error == pytest.approx(errors.std(ddof=1) / sqrt(50))
 
 
-def test_standard_errors_cover_the_truth_as_often_as_they_should() -> None:
-    base = CommonPrior(BetaPrior(2.0, 3.0))
-    gamma = gamma_of(7, 3)
-    truth = expected_error(gamma, base).value
-    weights = expected_error_weights(7, base).values
-    rng = np.random.default_rng(4)
-    repeats, inside, drawn, claimed = 300, 0, [], []
-    for _ in range(repeats):
-        prior = SamplePrior(base.sample((400, 7), rng))
-        found = expected_error(gamma, prior)
-        inside += abs(found.value - truth) <= 1.96 * found.standard_error
-        sampled = expected_error_weights(7, prior)
-        drawn.append(sampled.values - weights)
-        claimed.append(sampled.error)
-    # Binomial(300, 0.95): six standard deviations are 23.
-    assert 285 - 23 <= inside <= 299
-    assert np.mean(claimed) == pytest.approx(np.array(drawn).std(axis=0).max(), rel=0.2)
-
-
 @pytest.mark.parametrize(
     "prior",
     [UniformPrior(), UniformPrior(((0.5, 1.0),)), UniformPrior(((0.1, 0.6),)), BetaPrior(2.0, 3.0)],
@@ -260,28 +244,6 @@ def test_the_linear_error_is_a_lower_bound_and_exact_on_one_side(
         assert abs(found.value - mean) <= 5 * spread
     # The sign differs on a small set of p only.
     assert found.value >= 0.97 * mean
-
-
-@pytest.mark.parametrize(
-    "prior",
-    [
-        BetaPrior(0.5, 2.0),
-        CommonPrior(UniformPrior(((0.2, 0.9),))),
-        CommonPrior(BetaPrior(3.0, 2.0)),
-        PointPrior((0.1, 0.6, 0.8, 0.9, 0.5)),
-        SamplePrior(np.random.default_rng(0).random((400, 5))),
-    ],
-    ids=str,
-)
-def test_surrogate_weights_are_the_mean_over_draws(prior: Prior) -> None:
-    margins = margins_at(prior.sample((100_000, 5), np.random.default_rng(1)))
-    spread = margins.std(axis=0) / sqrt(len(margins)) + 1e-12
-    values = surrogate_weights(5, prior).values
-    assert np.all(np.abs(margins.mean(axis=0) - values) < 5 * spread)
-    p = prior.sample((1000, 5), np.random.default_rng(2))
-    assert p.shape == (1000, 5)
-    assert p.min() >= 0.0
-    assert p.max() <= 1.0
 
 
 unit = st.floats(0, 1)
@@ -401,39 +363,6 @@ def test_surrogate_weights_are_a_binomial_s() -> None:
     weights = surrogate_weights(3).values
     # Binomial(3, 3/4): 1/64, 9/64, 27/64, 27/64.
     np.testing.assert_allclose(weights, [float(F(18, 128)), float(F(26, 128))], rtol=1e-14)
-
-
-def signed_moment(a: int, b: int) -> float:
-    """E[sign(p1 + p2 + p3 - 3/2) p1 .. (1 - p3)], a factors p and b factors 1 - p, by cubature."""
-
-    def factor(index: int, p: float) -> float:
-        return p if index < a else 1 - p
-
-    def primitive(p: float) -> float:
-        return p * p / 2 if a == 3 else p - p * p / 2
-
-    def inner(y: float, x: float) -> float:
-        cut = min(max(1.5 - x - y, 0.0), 1.0)
-        signed = primitive(1.0) + primitive(0.0) - 2 * primitive(cut)
-        return factor(0, x) * factor(1, y) * signed
-
-    assert a + b == 3
-    total = 0.0
-    for low, high in ((0.0, 0.5), (0.5, 1.0)):
-        for first, second in (
-            (lambda _: 0.0, lambda x: max(0.0, 0.5 - x)),
-            (lambda x: max(0.0, 0.5 - x), lambda x: min(1.0, 1.5 - x)),
-            (lambda x: min(1.0, 1.5 - x), lambda _: 1.0),
-        ):
-            total += dblquad(inner, low, high, first, second, epsabs=1e-13)[0]
-    return total
-
-
-def test_expected_error_weights_by_cubature_for_three_voters() -> None:
-    by_count = [(1, 3, 3, 1)[ones] * signed_moment(ones, 3 - ones) for ones in range(4)]
-    weights = expected_error_weights(3, UniformPrior())
-    np.testing.assert_allclose(weights.values, 0.5 * fold(np.array(by_count)), atol=1e-12)
-    assert weights.error < 1e-15
 
 
 def test_samples_stay_inside_the_intervals() -> None:

@@ -17,18 +17,17 @@ from dpopt.majority import (
     UniformPrior,
     WorstCase,
 )
-from dpopt.majority.program import corner_rows
 from dpopt.prob import poisson_binomial_pmf
 from experiments.majority import baselines
-from tests.majority.brute import reduced_multisets
+from tests.majority.brute import fold, listed_rows
 
 
-def errors(gamma: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """|Pr[DaRRM = 1] - Pr[majority = 1]| from algorithm 1, for gamma on 0..K."""
-    k = gamma.size - 1
-    majority_is_one = 2 * np.arange(k + 1) > k
+def largest_error(upper: np.ndarray, p: np.ndarray) -> float:
+    """max |Pr[DaRRM = 1] - Pr[majority = 1]| from algorithm 1, for gamma above the middle."""
+    gamma = np.concatenate([upper[::-1], upper])
+    majority_is_one = 2 * np.arange(gamma.size) > gamma.size - 1
     chance = gamma * majority_is_one + (1 - gamma) * 0.5
-    return np.abs(poisson_binomial_pmf(p) @ (chance - majority_is_one))
+    return float(np.abs(poisson_binomial_pmf(p) @ (chance - majority_is_one)).max())
 
 
 def boxes(k: int, prior: UniformPrior, per_interval: int) -> np.ndarray:
@@ -55,8 +54,7 @@ def test_over_a_box_it_is_the_largest_of_a_grid(k: int, points: int, prior: Unif
     rng = np.random.default_rng(k)
     for _ in range(20):
         upper = rng.random((k + 1) // 2)
-        largest = errors(np.concatenate([upper[::-1], upper]), grid).max()
-        assert worst.value(upper) == pytest.approx(largest, abs=1e-12)
+        assert worst.value(upper) == pytest.approx(largest_error(upper, grid), abs=1e-12)
 
 
 @pytest.mark.slow_after(2)
@@ -72,38 +70,30 @@ def test_for_a_common_p_it_is_the_largest_of_a_very_fine_grid(
     pieces = base.intervals if isinstance(base, UniformPrior) else ((0.0, 1.0),)
     line = np.concatenate([np.linspace(a, b, 20_001) for a, b in pieces])
     grid = np.repeat(line[:, None], k, axis=1)
-    pmfs = poisson_binomial_pmf(grid)
     worst = WorstCase(k, CommonPrior(base))
     rng = np.random.default_rng(k)
-    majority_is_one = 2 * np.arange(k + 1) > k
     for _ in range(20):
         upper = rng.random((k + 1) // 2) * (rng.random((k + 1) // 2) < 0.7)
-        gamma = np.concatenate([upper[::-1], upper])
-        chance = gamma * majority_is_one + (1 - gamma) * 0.5
-        largest = np.abs(pmfs @ (chance - majority_is_one)).max()
+        largest = largest_error(upper, grid)
         assert largest <= worst.value(upper) + 1e-10
         assert worst.value(upper) <= largest + 1e-6
 
 
 def test_points_and_samples_are_themselves() -> None:
-    upper = np.array([0.2, 0.9])
-    gamma = np.concatenate([upper[::-1], upper])
-    rows = np.random.default_rng(0).random((7, 3))
-    assert WorstCase(3, SamplePrior(rows)).value(upper) == pytest.approx(errors(gamma, rows).max())
-    point = (0.2, 0.5, 0.7)
-    known = errors(gamma, np.array([point]))[0]
-    assert WorstCase(3, PointPrior(point)).value(upper) == pytest.approx(known)
-    assert WorstCase(3, PointPrior((0.3,))).value(upper) == pytest.approx(
-        errors(gamma, np.full((1, 3), 0.3))[0]
-    )
+    upper, rows = np.array([0.2, 0.9]), np.random.default_rng(0).random((7, 3))
+    for prior, p in (
+        (SamplePrior(rows), rows),
+        (PointPrior((0.2, 0.5, 0.7)), np.array([[0.2, 0.5, 0.7]])),
+        (PointPrior((0.3,)), np.full((1, 3), 0.3)),
+    ):
+        assert WorstCase(3, prior).value(upper) == pytest.approx(largest_error(upper, p))
+
+
+SETTINGS = [Majority(3, 0.5, 1.0), Majority(5, 0.3, 1.4, 0.01, 0.02), Majority(5, 0.9, 1.0)]
 
 
 @pytest.mark.parametrize("prior", [*BOXES, CommonPrior(UniformPrior())], ids=str)
-@pytest.mark.parametrize(
-    "setting",
-    [Majority(3, 0.5, 1.0), Majority(5, 0.3, 1.4, 0.01, 0.02)],
-    ids=["pure", "Delta"],
-)
+@pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)
 def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
     """Every row holds at (gamma, its worst case), and the worst is cut off below it."""
     k = setting.voters
@@ -122,65 +112,41 @@ def test_the_rows_are_broken_and_valid(setting: Majority, prior: Prior) -> None:
 
 @pytest.mark.slow_after(3)
 @pytest.mark.parametrize("prior", BOXES, ids=str)
-@pytest.mark.parametrize(
-    "setting",
-    [
-        Majority(3, 0.5, 1.0),
-        Majority(5, 0.3, 1.4, 0.01, 0.02),
-        Majority(5, 0.9, 1.0),
-    ],
-    ids=["3", "5 Delta", "5"],
-)
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_optimum_is_that_of_all_rows_written_out(
     setting: Majority, prior: UniformPrior
 ) -> None:
     k, middle = setting.voters, setting.middle
-    rows = corner_rows(setting, reduced_multisets(setting))
-    dense = np.asarray(rows.matrix.todense())
-    privacy = np.column_stack([dense, np.zeros(len(dense))])
-    vertices = boxes(k, UniformPrior(((prior.reach),)), 2)
-    pmfs = poisson_binomial_pmf(vertices)
-    margins = 0.5 * (pmfs[:, middle:] - pmfs[:, :middle][:, ::-1])
-    flat = -np.ones((len(margins), 1))
-    both = [np.hstack([sign * -margins, flat]) for sign in (1, -1)]
-    matrix = np.vstack([privacy, *both])
-    right = np.concatenate([np.ones(len(dense)), *(-s * margins.sum(axis=1) for s in (1, -1))])
+    dense = listed_rows(setting)
+    vertices = boxes(k, UniformPrior((prior.reach,)), 2)
+    margins = 0.5 * fold(poisson_binomial_pmf(vertices))
+    signed = np.vstack([margins, -margins])
+    flat = [np.zeros((len(dense), 1)), -np.ones((len(signed), 1))]
+    matrix = np.hstack([np.vstack([dense, -signed]), np.vstack(flat)])
+    right = np.append(np.ones(len(dense)), -signed.sum(axis=1))
     cost = np.append(np.zeros(middle), 1.0)
     listed = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, 1), method="highs")
-    problem = replace(setting, objective="worst-case", prior=prior).problem()
-    assert solve(problem).objective == pytest.approx(-listed.fun, abs=1e-9)
-    design = dpopt.design(replace(setting, objective="worst-case", prior=prior))
+    setting = replace(setting, objective="worst-case", prior=prior)
+    assert solve(setting.problem()).objective == pytest.approx(-listed.fun, abs=1e-9)
+    design = dpopt.design(setting)
     assert design.value == pytest.approx(-listed.fun, abs=3e-9)
-    assert design.value is not None
     assert design.bound is not None
     assert design.bound >= -listed.fun - 1e-9
     assert design.gap == pytest.approx(design.bound - design.value, abs=1e-15)
-    assert -design.value == pytest.approx(errors(design.gamma, vertices).max(), abs=1e-12)
+    assert -design.value == pytest.approx(largest_error(design.gamma[middle:], vertices), abs=1e-12)
     assert design.private
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "setting",
-    [
-        Majority(3, 0.5, 1.0),
-        Majority(11, 0.1, 3),
-        Majority(11, 0.1, 3, 1e-5, 3e-5),
-    ],
-    ids=["3", "11", "11 Delta"],
+    "setting", [SETTINGS[0], Majority(11, 0.1, 3), Majority(11, 0.1, 3, 1e-5, 3e-5)], ids=str
 )
 def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority) -> None:
-    dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
-    middle = setting.middle
+    dense, middle = listed_rows(setting), setting.middle
     # Maximise t with t <= gamma(l) and gamma private.
-    matrix = np.vstack(
-        [
-            np.column_stack([dense, np.zeros(len(dense))]),
-            np.column_stack([-np.eye(middle), np.ones(middle)]),
-        ]
-    )
-    right = np.concatenate([np.ones(len(dense)), np.zeros(middle)])
-    best = linprog(np.append(np.zeros(middle), -1.0), A_ub=matrix, b_ub=right, bounds=(0, 1))
+    flat = np.append(np.zeros(len(dense)), np.ones(middle))
+    matrix = np.column_stack([np.vstack([dense, -np.eye(middle)]), flat])
+    best = linprog([0.0] * middle + [-1.0], A_ub=matrix, b_ub=1.0 - flat, bounds=(0, 1))
     design = dpopt.design(replace(setting, objective="worst-case", prior=UniformPrior()))
     assert design.value == pytest.approx(-(1 + best.fun) / 2, abs=3e-9)
     assert 1 - 2 * -(design.value or 0.0) == pytest.approx(design.gamma.min(), abs=1e-12)
@@ -194,53 +160,35 @@ def test_for_any_p_it_is_the_largest_private_minimum_of_gamma(setting: Majority)
 @pytest.mark.parametrize("prior", [BOXES[0], CommonPrior(UniformPrior())], ids=str)
 def test_ties_are_broken_by_the_expected_error(prior: Prior) -> None:
     setting = Majority(11, 0.1, 3)
-    worst = dpopt.design(replace(setting, objective="worst-case", prior=prior))
-    expected = dpopt.design(replace(setting, prior=prior))
-    program = replace(setting, objective="worst-case", prior=prior).problem()
-    first = solve(program)["gamma"]
-    assert worst.value is not None
+    of_worst = replace(setting, objective="worst-case", prior=prior)
+    worst, expected = dpopt.design(of_worst), dpopt.design(replace(setting, prior=prior))
+    first = solve(of_worst.problem())["gamma"]
     assert expected.expected_error <= worst.expected_error + 1e-12
     weights = majority.expected_error_weights(11, prior).values
     assert worst.expected_error <= weights @ (1 - first) + 1e-8
     assert -worst.value <= WorstCase(11, prior).value(expected.gamma[6:]) + 1e-8
     # Of all gammas with this worst case, by a program of its own.
-    dense = np.asarray(corner_rows(setting, reduced_multisets(setting)).matrix.todense())
+    dense = listed_rows(setting)
     if isinstance(prior, UniformPrior):
         floor = (1 + 2 * worst.value) - 1e-9
         listed = linprog(-weights, A_ub=dense, b_ub=np.ones(len(dense)), bounds=(floor, 1))
         assert weights @ worst.gamma[6:] == pytest.approx(-listed.fun, abs=1e-7)
 
 
-def test_a_smaller_set_of_p_has_a_smaller_worst_case() -> None:
-    setting = Majority(11, 0.1, 3)
-    wide, narrow, common = (
-        -(dpopt.design(replace(setting, objective="worst-case", prior=prior)).value or 0.0)
-        for prior in ("uniform:0,1", "uniform:0.2,0.8", "common-uniform:0.2,0.8")
+def test_no_prior_allows_all_p() -> None:
+    setting = Majority(11, 0.1, 3, objective="worst-case")
+    asked, common = (
+        dpopt.design(replace(setting, prior=name)) for name in ("uniform:0,1", "common-uniform:0,1")
     )
-    assert common <= narrow + 1e-8
-    assert narrow <= wide + 1e-8
-    assert narrow < wide
-
-
-def test_no_prior_allows_all_p_and_a_named_one_is_kept() -> None:
-    found = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="worst-case"))
-    asked = dpopt.design(dpopt.Majority(11, 0.1, 3, objective="worst-case", prior="uniform:0,1"))
-    assert found.value == asked.value
-    setting = Majority(11, 0.1, 3)
-    assert dpopt.design(replace(setting, objective="worst-case")).value == asked.value
-    common = dpopt.design(
-        dpopt.Majority(11, 0.1, 3, objective="worst-case", prior="common-uniform:0,1")
-    )
-    assert common.value > asked.value + 0.01
+    assert dpopt.design(setting).value == asked.value < common.value - 0.01
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     """The second program was reported infeasible, although the first one's optimum is in it."""
-    design = dpopt.design(
-        dpopt.Majority(101, 0.1, 10, objective="worst-case", prior="common-uniform:0,1")
-    )
+    prior = "common-uniform:0,1"
+    design = dpopt.design(Majority(101, 0.1, 10, objective="worst-case", prior=prior))
     assert design.private
     assert design.bound is not None
     assert design.value is not None

@@ -8,8 +8,10 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from dpopt.privacy.exponential import exp_lower, exp_upper
+from dpopt.privacy.exact import exp_lower, exp_upper
 from dpopt.table import SortedHistograms, Table
+from tests.multiclass.pairs import corners
+from tests.oracles import compositions, counts_of_votes
 
 BITS = 160
 ONE = 1 << BITS
@@ -21,31 +23,19 @@ Pmf = tuple[int, ...]
 def corner_pairs(classes: int, epsilon: float) -> list[tuple[Pmf, Pmf]]:
     """The C^2 extreme pairs: both pmfs at y, or b at y and c at z against the other way round."""
     ratio = exp_upper(epsilon, 400)
-    b, found = int(ratio / (1 + ratio) * ONE), []
-    for y, z in product(range(classes), repeat=2):
-        one, other = [0] * classes, [0] * classes
-        one[y] += b
-        one[z] += ONE - b
-        other[y] += ONE - b
-        other[z] += b
-        found.append((tuple(one), tuple(other)))
-    return found
+    b = int(ratio / (1 + ratio) * ONE)
+    pairs = corners(classes, Fraction(b, ONE - b))
+    return [(scaled(one), scaled(other)) for one, other in pairs]
+
+
+def scaled(pmf: Sequence[Fraction]) -> Pmf:
+    return tuple(int(p * ONE) for p in pmf)
 
 
 def told(known: Callable[[Pmf], Sequence[int]], pmfs: Sequence[Pmf]) -> list[int]:
     """The weights of the outputs where voter i votes by distributions[i]: a sum over all counts."""
-    classes = len(pmfs[0])
-    counts: dict[tuple[int, ...], int] = {(0,) * classes: 1}
-    for pmf in pmfs:
-        more: dict[tuple[int, ...], int] = {}
-        for before, mass in counts.items():
-            for y, p in enumerate(pmf):
-                if p:
-                    after = (*before[:y], before[y] + 1, *before[y + 1 :])
-                    more[after] = more.get(after, 0) + mass * p
-        counts = more
-    sums = [0] * classes
-    for histogram, mass in counts.items():
+    sums = [0] * len(pmfs[0])
+    for histogram, mass in counts_of_votes(pmfs).items():
         for y, weight in enumerate(known(histogram)):
             sums[y] += mass * weight
     return sums
@@ -55,8 +45,8 @@ def weights_of(table: Table) -> Callable[[Pmf], list[int]]:
     """The weights of all classes by histogram."""
     inputs = table.inputs
     assert isinstance(inputs, SortedHistograms)
-    every = product(range(inputs.records + 1), repeat=inputs.categories)
-    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
+    every = compositions(inputs.records, inputs.categories)
+    known = {h: table.row(np.array(h)) for h in every}
     return lambda histogram: known[histogram]
 
 

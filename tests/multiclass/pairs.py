@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import permutations
 from math import comb, perm
 
+from tests.oracles import compositions
+
 Pmf = tuple[Fraction, ...]
 Pair = tuple[Pmf, Pmf]
 
@@ -26,11 +28,11 @@ def corners(classes: int, ratio: Fraction, voter_delta: Fraction = Fraction(0)) 
         symbols = symbols[1:3]
     found = []
     for runs in range(1, len(symbols) + 1):
-        for sizes in _compositions(len(symbols), runs):
+        for more in compositions(len(symbols) - runs, runs):
             for named in permutations(range(classes), runs):
-                labels = [y for y, size in zip(named, sizes, strict=True) for _ in range(size)]
-                sides = (symbols, symbols[::-1])
-                found.append((_image(classes, labels, sides[0]), _image(classes, labels, sides[1])))
+                labels = [y for y, size in zip(named, more, strict=True) for _ in range(1 + size)]
+                one, other = (image(classes, labels, side) for side in (symbols, symbols[::-1]))
+                found.append((one, other))
     return found
 
 
@@ -51,18 +53,9 @@ def reduced_count(voters: int, classes: int, *, approximate: bool = False) -> in
     )
 
 
-def _image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Pmf:
+def image(classes: int, labels: Sequence[int], masses: Sequence[Fraction]) -> Pmf:
+    """Return the distribution in which each label has the masses that are its own."""
     pmf = [Fraction(0)] * classes
     for label, mass in zip(labels, masses, strict=True):
         pmf[label] += mass
     return tuple(pmf)
-
-
-def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
-    if parts == 1:
-        return [(total,)]
-    return [
-        (first, *rest)
-        for first in range(1, total - parts + 2)
-        for rest in _compositions(total - first, parts - 1)
-    ]

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, product
 from math import comb
 
 import pytest
+from flint import fmpq, fmpq_mat
 
-from tests.multiclass.pairs import (
-    Pair,
-    Pmf,
-    corner_count,
-    corners,
-    reduced_count,
-)
-from tests.oracles import compositions
+from tests.multiclass.pairs import Pair, Pmf, corner_count, corners, image, reduced_count
+from tests.oracles import compositions, counts_of_votes
 
 Known = Callable[[tuple[Pmf, ...]], Fraction]
 
@@ -46,18 +41,12 @@ def rows(classes: int, ratio: Fraction, delta: Fraction) -> list[list[Fraction]]
 
 def solved(system: list[list[Fraction]]) -> list[Fraction] | None:
     """The only solution of a square system [A | b], or None."""
-    table, n = [row[:] for row in system], len(system)
-    for place in range(n):
-        pivot = next((i for i in range(place, n) if table[i][place]), None)
-        if pivot is None:
-            return None
-        table[place], table[pivot] = table[pivot], table[place]
-        table[place] = [x / table[place][place] for x in table[place]]
-        for i in range(n):
-            if i != place and table[i][place]:
-                factor = table[i][place]
-                table[i] = [x - factor * y for x, y in zip(table[i], table[place], strict=True)]
-    return [row[-1] for row in table]
+    rational = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in system])
+    table, rank = rational.rref()
+    n = len(system)
+    if rank < n or any(table[i, i] != 1 for i in range(n)):
+        return None
+    return [Fraction(int(table[i, n].p), int(table[i, n].q)) for i in range(n)]
 
 
 def vertices(classes: int, ratio: Fraction, delta: Fraction) -> set[Pair]:
@@ -89,11 +78,7 @@ def test_theorem_1_corners_are_the_vertices(classes: int, ratio: Fraction) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "ratio", "delta"),
-    [
-        (2, Fraction(2), TENTH),
-        (2, Fraction(11, 10), Fraction(1, 2)),
-        (3, Fraction(2), TENTH),
-    ],
+    [(2, Fraction(2), TENTH), (2, Fraction(11, 10), Fraction(1, 2)), (3, Fraction(2), TENTH)],
 )
 def test_theorem_3_corners_are_the_vertices(classes: int, ratio: Fraction, delta: Fraction) -> None:
     found = corners(classes, ratio, delta)
@@ -105,15 +90,11 @@ def test_theorem_3_counts() -> None:
     assert [corner_count(c, approximate=True) for c in (2, 3, 4)] == [8, 39, 136]
     # Every map of the four symbols is a private pair; those left out are no corners.
     b, c, delta = Fraction(2, 3) * (1 - TENTH), Fraction(1, 3) * (1 - TENTH), TENTH
-    images = set()
-    for labels in product(range(3), repeat=4):
-        sides = []
-        for masses in ((delta, b, c, ZERO), (ZERO, c, b, delta)):
-            pmf = [ZERO] * 3
-            for label, mass in zip(labels, masses, strict=True):
-                pmf[label] += mass
-            sides.append(tuple(pmf))
-        images.add(tuple(sides))
+    sides = ((delta, b, c, ZERO), (ZERO, c, b, delta))
+    images = {
+        tuple(image(3, labels, masses) for masses in sides)
+        for labels in product(range(3), repeat=4)
+    }
     assert len(images) == 3**4
     bounds = rows(3, Fraction(2), delta)
     assert all(
@@ -148,22 +129,9 @@ def random_pair(draw: random.Random, classes: int, ratio: Fraction, delta: Fract
     return p, mixed([(1 - share, p), (share, q)])
 
 
-# The reduction
-
-
 def expected(pmfs: list[Pmf], values: dict[tuple[int, ...], int]) -> Fraction:
     """E a(counts of the votes), voter by voter."""
-    classes = len(pmfs[0])
-    pmf: dict[tuple[int, ...], Fraction] = {(0,) * classes: ONE}
-    for voter in pmfs:
-        after: dict[tuple[int, ...], Fraction] = {}
-        for counts, mass in pmf.items():
-            for y, chance in enumerate(voter):
-                if chance:
-                    moved = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
-                    after[moved] = after.get(moved, ZERO) + mass * chance
-        pmf = after
-    return sum((mass * values[counts] for counts, mass in pmf.items()), ZERO)
+    return sum((mass * values[counts] for counts, mass in counts_of_votes(pmfs).items()), ZERO)
 
 
 def is_reduced(chosen: tuple[Pair, ...]) -> bool:
@@ -172,13 +140,9 @@ def is_reduced(chosen: tuple[Pair, ...]) -> bool:
     return not any(p != q and (q, p) in kinds for p, q in kinds)
 
 
-def choices(voters: int, found: list[Pair]) -> Iterator[tuple[Pair, ...]]:
-    return combinations_with_replacement(found, voters)
-
-
 def check_reduction(voters: int, ratio: Fraction, delta: Fraction, kernels: int) -> None:
     found, draw = corners(3, ratio, delta), random.Random(voters)
-    everything = list(choices(voters, found))
+    everything = list(combinations_with_replacement(found, voters))
     reduced = [chosen for chosen in everything if is_reduced(chosen)]
     assert len(everything) == comb(voters + len(found) - 1, voters)
     assert len(reduced) == reduced_count(voters, 3, approximate=bool(delta))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.stats import chi2
 
 import dpopt
 from dpopt import Noise, NotPrivateError, ParameterError, verify
@@ -46,31 +45,25 @@ def total_of(table: NoiseTable, masses: Masses) -> Fraction:
     return sum(w for x, w in masses.items() if abs(x) <= core) + ends / (1 - table.ratio)
 
 
-def spent(table: NoiseTable, ratio: Fraction) -> tuple[list[Fraction], Fraction]:
-    """Hockey sticks of all shifts at a ratio, in both directions, over the total; and the total.
+def spent(table: NoiseTable, ratio: Fraction) -> list[Fraction]:
+    """Hockey sticks of all shifts at a ratio, in both directions, over the total; in whole numbers.
 
     What lies beyond three periods of a window that ends beyond the core repeats it in proportion.
     """
-    masses = written_out(table, 4)
-    period, core = table.period, table.last - table.period
-    tail = 1 / (1 - table.ratio)
-
-    def weight(x: int) -> Fraction:
-        return masses.get(x, Fraction(0))
-
-    total, sticks = total_of(table, masses), []
+    masses, scale = written_out(table, 5), table.ratio.denominator**5
+    reach, period = table.last + 5 * table.period, table.period
+    weights = np.array([int(masses[x] * scale) for x in range(-reach, reach + 1)], dtype=object)
+    source, target = weights * ratio.denominator, weights * ratio.numerator
+    whole, tail = total_of(table, masses) * scale * ratio.denominator, 1 / (1 - table.ratio)
+    sticks = []
     for shift in range(1, period + 1):
+        edge = table.last - period + shift
+        window = np.arange(reach - edge - period, reach + edge + period + 1)
         for step in (shift, -shift):
-            inner, outer = Fraction(0), Fraction(0)
-            edge = core + shift
-            for x in range(-edge - period, edge + period + 1):
-                excess = max(Fraction(0), weight(x) - ratio * weight(x + step))
-                if abs(x) <= edge:
-                    inner += excess
-                else:
-                    outer += excess
-            sticks.append((inner + tail * outer) / total)
-    return sticks, total
+            excess = np.maximum(source[window] - target[window + step], 0)
+            inner, ends = excess[period:-period], np.append(excess[:period], excess[-period:])
+            sticks.append((inner.sum() + tail * ends.sum()) / whole)
+    return sticks
 
 
 SPECIFIED = [
@@ -124,136 +117,61 @@ def test_staircase(sensitivity: int, epsilon: float) -> None:
     assert design.support == math.inf
 
 
-LOSSES: list[Any] = ["absolute", "squared", [0, 1], [0.0, 0.5, 0.5, 3.0]]
-
-
-def check(design: Any) -> None:
-    """The judge in fractions: within delta at the lower end, and the value by plain sums."""
-    setting, table = design.setting, design.table
-    low, _ = exp_enclosed(setting.epsilon)
-    sticks, _ = spent(table, low)
-    assert max(sticks) <= Fraction(setting.delta)
-    assert design.bound is not None
-    assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
-
-
-@pytest.mark.sample(10)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("sensitivity", "epsilon", "delta"),
-    [(1, 1.0, 0.01), (2, 0.5, 0.0), (2, 3.0, 1e-4), (3, 1.0, 0.2), (4, 0.3, 1e-3), (4, 1.0, 1e-5)],
-)
-def test_private_in_fractions(sensitivity: int, epsilon: float, delta: float, loss: Any) -> None:
-    check(dpopt.design(Noise(sensitivity, epsilon, delta, loss)))
-
-
-def random_setting(seed: int, most: float) -> Noise:
-    """Log-uniform sensitivity, epsilon and delta; D / epsilon at most ``most``."""
-    rng = np.random.default_rng(seed)
-    while True:
-        sensitivity = round(math.exp(rng.uniform(0, math.log(100))))
-        epsilon = math.exp(rng.uniform(math.log(0.01), math.log(10)))
-        delta = math.exp(rng.uniform(math.log(1e-12), math.log(0.1)))
-        if sensitivity <= max(10, most / 100) and sensitivity <= most * epsilon:
-            loss: Any = ("absolute", "squared")[int(rng.integers(2))]
-            return Noise(sensitivity, epsilon, delta, loss)
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("seed", range(12))
-def test_random_small(seed: int) -> None:
-    check(dpopt.design(random_setting(seed, 60)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seed", "most"),
-    [
-        (100, 100),
-        *(pytest.param(seed, 10_000, marks=pytest.mark.nightly) for seed in range(101, 113)),
-    ],
-)
-def test_random(seed: int, most: int) -> None:
-    """6 settings, at night 25 each of all sizes; in fractions where it takes no minutes."""
-    for i in range(6 if most == 100 else 25):
-        design = dpopt.design(random_setting(1000 * seed + i, most))
-        if design.table.last * design.setting.sensitivity < 3000:
-            check(design)
-        assert design.gap is not None
-        assert design.gap <= 1e-7 * design.value
-
-
-def settings_to_100(count: int) -> list[Noise]:
+def settings_to_100(count: int) -> Iterator[Noise]:
     """Log-uniform sensitivity from 1 to 100, epsilon from .01 to 10, delta from 1e-12 to .1."""
-    rng, found = np.random.default_rng(2026), list[Noise]()
+    rng = np.random.default_rng(2026)
     for _ in range(count):
         sensitivity = round(math.exp(rng.uniform(0, math.log(100))))
         epsilon = math.exp(rng.uniform(math.log(0.01), math.log(10)))
         delta = math.exp(rng.uniform(math.log(1e-12), math.log(0.1)))
-        loss: Any = ("absolute", "squared")[int(rng.integers(2))]
-        found.append(Noise(sensitivity, epsilon, delta, loss))
-    return found
+        yield Noise(sensitivity, epsilon, delta, ("absolute", "squared")[int(rng.integers(2))])
 
 
-def within_delta(table: NoiseTable, ratio: Fraction, delta: Fraction) -> bool:
-    """What `spent` sums, in whole numbers: every shift and direction over a window and the tail."""
-    masses, scale = written_out(table, 5), table.ratio.denominator**5
-    reach, period = table.last + 5 * table.period, table.period
-    weights = np.array([int(masses[x] * scale) for x in range(-reach, reach + 1)], dtype=object)
-    total = total_of(table, masses)
-    source, target = weights * ratio.denominator, weights * ratio.numerator
-    limit, tail = delta * total * scale * ratio.denominator, 1 / (1 - table.ratio)
-    for shift in range(1, period + 1):
-        edge = table.last - period + shift
-        window = np.arange(reach - edge - period, reach + edge + period + 1)
-        for step in (shift, -shift):
-            excess = np.maximum(source[window] - target[window + step], 0)
-            inner, ends = excess[period:-period], np.append(excess[:period], excess[-period:])
-            if inner.sum() + tail * ends.sum() > limit:
-                return False
-    return True
-
-
-# Large sensitivities, small deltas, ends that are hard to find, probabilities of very different
-# size; the last one is endless.
-HARD = [
-    (6, 8.1, 4e-10, "absolute"),
-    (12, 9.9, 1e-12, "squared"),
-    (2, 0.001, 0.5, "absolute"),
-    (3, 10.0, 1e-15, "absolute"),
-    (5, 0.1, 1e-6, [0.0, 0.0, 0.0, 1.0, 4.0]),
-    (6, 0.05, 3e-9, "squared"),
-    (14, 4.7, 6e-7, "absolute"),
-    (13, 4.58, 1.5e-12, "squared"),
-    (4, 0.0873, 1.98e-11, "absolute"),
+NUMBERS = [
+    *((1, 1.0, 0.01), (2, 0.5, 0.0), (2, 3.0, 1e-4)),
+    *((3, 1.0, 0.2), (4, 0.3, 1e-3), (4, 1.0, 1e-5)),
 ]
+LOSSES: list[Any] = ["absolute", "squared", [0, 1], [0.0, 0.5, 0.5, 3.0]]
+GRID = [Noise(*numbers, loss) for numbers in NUMBERS for loss in LOSSES]
+# Large sensitivities, small deltas, ends that are hard to find, probabilities of very different
+# size; the last but one is endless, and HiGHS fails at first at the last.
+HARD = [
+    Noise(6, 8.1, 4e-10, "absolute"),
+    Noise(12, 9.9, 1e-12, "squared"),
+    Noise(2, 0.001, 0.5, "absolute"),
+    Noise(3, 10.0, 1e-15, "absolute"),
+    Noise(5, 0.1, 1e-6, [0.0, 0.0, 0.0, 1.0, 4.0]),
+    Noise(6, 0.05, 3e-9, "squared"),
+    Noise(14, 4.7, 6e-7, "absolute"),
+    Noise(13, 4.58, 1.5e-12, "squared"),
+    Noise(4, 0.0873, 1.98e-11, "absolute"),
+    Noise(10, 2.849611023501739, 2.2332357141171e-12, "squared"),
+]
+# Of a loss that levels off: their noise may have no end.
+LEVEL = [Noise(2, 0.05, delta, [0, 0, 1, 5]) for delta in (1e-5, 1e-3)]
+LEVEL.append(Noise(2, 0.1, 1e-5, [0, 1, 2, 5]))
+# Thirteen of them were once without end, refused or loose; a few small ones are quick.
+RANDOM = sorted(settings_to_100(300), key=lambda one: one.sensitivity / min(1, 6 * one.epsilon))
+AT_NIGHT = [pytest.param(setting, 1e-7, marks=pytest.mark.nightly) for setting in RANDOM[12:]]
 
 
-@pytest.mark.parametrize("given", HARD, ids=repr)
-def test_hard_ends(given: Any) -> None:
-    setting = Noise(*given)
-    design = dpopt.design(setting)
-    low, _ = exp_enclosed(setting.epsilon)
-    assert within_delta(design.table, low, Fraction(setting.delta))
-    assert design.bound is not None
-    assert -1e-12 <= design.value / design.bound - 1 <= 1e-8
-    most = max(spent(design.table, low)[0])
-    assert within_delta(design.table, low, most)
-    assert not within_delta(design.table, low, most * Fraction(10**9 - 1, 10**9))
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "place", [22, 35, 41, 69, 136, 163, 169, 173, 179, 188, 203, 232, 273, *range(0, 300, 15)]
+    ("setting", "apart"),
+    [
+        *((setting, 1e-7) for setting in [*GRID, *RANDOM[:12]]),
+        *((setting, 1e-8) for setting in HARD),
+        *((setting, 1e-9) for setting in LEVEL),
+        *AT_NIGHT,
+    ],
+    ids=repr,
 )
-def test_up_to_sensitivity_100(place: int) -> None:
-    """Thirteen that were once without end, refused or loose, and every fifteenth of 300."""
-    setting = settings_to_100(300)[place]
+def test_private_and_next_to_its_bound(setting: Noise, apart: float) -> None:
+    """By the judge in fractions, at the lower end of e^epsilon."""
     design = dpopt.design(setting)
-    assert within_delta(design.table, exp_enclosed(setting.epsilon)[0], Fraction(setting.delta))
+    assert max(spent(design.table, exp_enclosed(setting.epsilon)[0])) <= Fraction(setting.delta)
+    assert design.private
     assert design.bound is not None
-    assert -1e-12 <= design.value / design.bound - 1 <= 1e-7
+    assert -1e-12 <= design.value / design.bound - 1 <= apart
 
 
 @pytest.mark.parametrize("backend", ["highs", "cvxpy:CLARABEL"])
@@ -267,23 +185,20 @@ def test_other_solvers(backend: str) -> None:
     assert found.bound == pytest.approx(own.value, rel=1e-6)
     with pytest.raises(ParameterError, match="written out up to 200,000. Leave out backend"):
         dpopt.design(Noise(300, 1.0), backend=backend)
+    with pytest.raises(dpopt.SolverError, match="time for additive noise is used up"):
+        dpopt.design(setting, time_limit=0.0)
 
 
-def test_a_point_of_the_program() -> None:
-    for setting in (Noise.example(), Noise(2, 1.0), Noise(1, 1.0, 1e-3)):
-        point = setting.point(dpopt.solve(setting.problem()))
-        design = dpopt.certify(point, setting=setting)
-        assert design.private
-        assert design.value == pytest.approx(dpopt.design(setting).value, rel=1e-6)
-        with pytest.raises(ParameterError, match="the variables p of the program"):
-            dpopt.certify(point[1:], setting=setting)
+@pytest.mark.parametrize("setting", [Noise.example(), Noise(2, 1.0), Noise(1, 1.0, 1e-3)], ids=repr)
+def test_a_point_of_the_program(setting: Noise) -> None:
+    point = setting.point(dpopt.solve(setting.problem()))
+    design = dpopt.certify(point, setting=setting)
+    assert design.private
+    assert design.value == pytest.approx(dpopt.design(setting).value, rel=1e-6)
+    with pytest.raises(ParameterError, match="the variables p of the program"):
+        dpopt.certify(point[1:], setting=setting)
     with pytest.raises(ParameterError, match="releases is 3; for several it is no linear program"):
         dpopt.certify(point, setting=Noise(1, 1.0, 1e-6, releases=3))
-
-
-def test_limits_of_time() -> None:
-    with pytest.raises(dpopt.SolverError, match="time for additive noise is used up"):
-        dpopt.design(Noise(3, 1.0, 1e-3), time_limit=0.0)
 
 
 @pytest.mark.parametrize(
@@ -301,26 +216,14 @@ def test_no_uneven_noise_is_better(
     """A program over all p on a window, not only even ones, by another solver."""
     setting, reach = Noise(sensitivity, epsilon, delta, loss), 24
     x, ratio = np.arange(-reach, reach + 1), math.exp(epsilon)
-    size, rows, limits = x.size, list[Any](), list[float]()
-    shifts = [s * d for d in range(1, sensitivity + 1) for s in (1, -1)]
-    for k, shift in enumerate(shifts):
-        for i in range(size):
-            row = np.zeros(size * (1 + len(shifts)))
-            row[i] = 1
-            if 0 <= i + shift < size:
-                row[i + shift] = -ratio
-            row[size * (1 + k) + i] = -1
-            rows.append(row)
-            limits.append(0.0)
-        budget = np.zeros(size * (1 + len(shifts)))
-        budget[size * (1 + k) : size * (2 + k)] = 1
-        rows.append(budget)
-        limits.append(delta)
-    cost = np.zeros(size * (1 + len(shifts)))
-    cost[:size] = setting.losses_of(np.abs(x))
-    total = np.zeros((1, cost.size))
-    total[0, :size] = 1
-    answer = linprog(cost, np.array(rows), limits, total, [1.0], bounds=(0, None))
+    shifts, eye = [s * d for d in range(1, sensitivity + 1) for s in (1, -1)], np.eye(x.size)
+    losses = np.vstack([eye - ratio * np.eye(x.size, k=shift) for shift in shifts])
+    spared = np.kron(np.eye(len(shifts)), np.ones(x.size))
+    rows = np.block([[losses, -np.eye(len(losses))], [np.zeros((len(shifts), x.size)), spared]])
+    limits = np.append(np.zeros(len(losses)), np.full(len(shifts), delta))
+    cost = np.append(setting.losses_of(np.abs(x)), np.zeros(len(losses)))
+    total = np.append(np.ones(x.size), np.zeros(len(losses)))
+    answer = linprog(cost, rows, limits, total[None], [1.0], bounds=(0, None))
     design = dpopt.design(setting)
     assert design.bound is not None
     assert answer.fun >= design.bound - 1e-6
@@ -338,7 +241,7 @@ def test_refused_by_a_unit() -> None:
         weights = list(table.weights)
         weights[place] += weights[place] // 1000 + 1
         changed = NoiseTable(tuple(weights), table.ratio, table.period)
-        most = max(spent(changed, low)[0]), max(spent(changed, high)[0])
+        most = max(spent(changed, low)), max(spent(changed, high))
         if most[1] > Fraction(setting.delta):
             with pytest.raises(NotPrivateError, match="delta is exceeded"):
                 made(setting, changed)
@@ -433,26 +336,12 @@ def test_forged_files(tmp_path: Path, setting: Noise) -> None:
         assert verify.main([str(path), str(proof_path)]) in (2, 4), change
 
 
-@pytest.mark.parametrize("setting", CASES, ids=repr)
-def test_draws(setting: Noise) -> None:
-    """Chi-square against the distribution, tails together."""
-    design = dpopt.design(setting)
-    draws = design.simulate(np.zeros(20_000, dtype=int), np.random.default_rng(5))
-    counts, reach = Counter(draws.tolist()), 12 * setting.sensitivity
-    x = np.arange(-reach, reach + 1)
-    expected = 20_000 * design.pmf(x)
-    observed = np.array([counts[int(value)] for value in x])
-    large = expected >= 5
-    rest = 20_000 - expected[large].sum(), 20_000 - observed[large].sum()
-    statistic = ((observed - expected)[large] ** 2 / expected[large]).sum()
-    statistic += (rest[1] - rest[0]) ** 2 / max(rest[0], 1.0)
-    assert chi2.sf(statistic, large.sum()) > 1e-6
-
-
 def test_tails_of_draws() -> None:
     """Periods beyond the table, drawn in parts: mean, and Pr[|Z| >= m] far out."""
     design = dpopt.design(Noise(2, 0.02))
-    draws = np.abs(design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6)))
+    signed = design.simulate(np.zeros(100_000, dtype=int), np.random.default_rng(6))
+    assert np.sign(signed).mean() == pytest.approx(0, abs=0.02)
+    draws = np.abs(signed)
     assert draws.mean() == pytest.approx(design.mean_absolute, rel=0.02)
     far = 400
     x = np.arange(far, 20_000)
@@ -491,7 +380,7 @@ def test_numbers(setting: Noise) -> None:
     assert pair.delta(setting.epsilon * (1 + 1e-15)) <= setting.delta + 1e-15
     low, _ = exp_enclosed(setting.epsilon / 2)
     assert pair.delta(setting.epsilon / 2) == pytest.approx(
-        float(max(spent(design.table, low)[0])), rel=1e-9
+        float(max(spent(design.table, low))), rel=1e-9
     )
     least = dpopt.certify(design, delta=max(setting.delta, 1e-9))
     assert least.upper <= setting.epsilon * (1 + 1e-12)
@@ -507,20 +396,16 @@ def test_delta_of_several_releases() -> None:
         assert exact * (1 - 1e-12) <= upper <= exact * (1 + 1e-4)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "releases", "by_gaussian", "by_laplace", "by_search"),
     [
         (8.0, 16, 6.826, 7.834, 6.096),
-        *(
-            pytest.param(*numbers, marks=pytest.mark.nightly)
-            for numbers in (
-                (1.0, 8, 142.8, 127.8, 117.2),
-                (4.0, 12, 17.10, 17.83, 14.93),
-                (4.0, 16, 22.79, 31.67, 21.05),
-                (8.0, 64, 27.29, 49.9, 27.0),
-            )
-        ),
+        (1.0, 8, 142.8, 127.8, 117.2),
+        (4.0, 12, 17.10, 17.83, 14.93),
+        (4.0, 16, 22.79, 31.67, 21.05),
+        (8.0, 64, 27.29, 49.9, 27.0),
     ],
 )
 def test_several_releases(
@@ -576,7 +461,7 @@ UNTIDY = [
 def test_the_verdict_is_of_the_worst_shift(table: NoiseTable) -> None:
     """Both directions of a shift spend the same; e^epsilon is between 1.5 and 1.6."""
     exp_to: verify.Growth = lambda bits: (15, 16, 10)  # noqa: ARG005, E731
-    ends = [spent(table, Fraction(ratio, 10))[0] for ratio in (15, 16)]
+    ends = [spent(table, Fraction(ratio, 10)) for ratio in (15, 16)]
     assert all(sticks[::2] == sticks[1::2] for sticks in ends)
     low, high = (sticks[::2] for sticks in ends)
     verdict = table.exact.decide(max(low) + Fraction(1, 3), exp_to)
@@ -659,7 +544,7 @@ def test_the_first_draw_has_the_distribution(table: NoiseTable) -> None:
     most, masses = len(drawn) - 1, written_out(table, 400)
     assert (most > table.last) == (table.ratio > 0)
     beyond = table.ratio / (1 - table.ratio)
-    _, total = spent(table, Fraction(2))
+    total = total_of(table, masses)
     for x, weight in enumerate(drawn):
         repeated = 1 + beyond if x > most - table.period else 1
         assert Fraction(weight, sum(drawn)) == masses[x] * (2 if x else 1) * repeated / total
@@ -669,20 +554,3 @@ def test_of_equal_shifts_the_smallest_is_named() -> None:
     proof = dpopt.design(Noise(3, 1.0)).certificate
     assert proof is not None
     assert proof.tightest == "integers 1 apart"
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "loss"),
-    [(0.05, 1e-5, [0, 0, 1, 5]), (0.1, 1e-5, [0, 1, 2, 5]), (0.05, 1e-3, [0, 0, 1, 5])],
-)
-def test_noise_for_a_loss_that_levels_off_may_have_no_end(
-    epsilon: float, delta: float, loss: list[int]
-) -> None:
-    design = dpopt.design(dpopt.Noise(2, epsilon, delta, loss))
-    assert design.private
-    assert design.gap is not None
-    assert design.gap <= 1e-9 * design.value
-    window = np.arange(-4000, 4001)
-    for shift in (1, 2):
-        excess = design.pmf(window) - math.exp(epsilon) * design.pmf(window + shift)
-        assert np.maximum(excess, 0.0).sum() <= delta * (1 + 1e-9)

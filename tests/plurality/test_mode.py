@@ -95,7 +95,6 @@ def floats_of(rule: str, counts: Sequence[int], epsilon: float) -> list[float]:
     return [float(p * (weights @ rest)) / 2 for p, rest in zip(keep, others, strict=True)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["permute-and-flip", "exponential"])
 @pytest.mark.parametrize("counts", [(40, 40, 40, 41, 0, 7), (10**9, 10**9 - 1, 10**9 - 4, 3)])
 def test_frequencies_are_those_of_the_exact_distribution(

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from dpopt import ParameterError, Problem, solve
-from dpopt.privacy import directed_pairs
-from tests.kernel.brute import least_loss
+from tests.kernel.brute import Edges, complete, distances, grid, least_loss, path
 
 INPUTS, OUTPUTS = 4, 3
 
 
-def random_graph(rng: np.random.Generator, inputs: int) -> list[tuple[int, int]]:
-    edges = [pair for pair in itertools.combinations(range(inputs), 2) if rng.random() < 0.5]
-    return edges or [(0, 1)]
-
-
-def by_linprog(
-    loss: np.ndarray, pairs: Sequence[Sequence[int]], epsilon: float, delta: float
-) -> float:
+def by_linprog(loss: np.ndarray, pairs: Edges, epsilon: float, delta: float = 0.0) -> float:
     """min <loss, K> over kernels, with a row for every pair and every set of outputs."""
-    return least_loss(loss, [(x, z) for x, z in pairs], epsilon, delta, prior=np.ones(len(loss)))
-
-
-def excess(matrix: np.ndarray, pairs: list[tuple[int, int]], epsilon: float) -> float:
-    return max(np.maximum(matrix[x] - math.exp(epsilon) * matrix[z], 0).sum() for x, z in pairs)
+    return least_loss(loss, pairs, epsilon, delta, prior=np.ones(len(loss)))
 
 
 def program(loss: np.ndarray, before: int = 0, after: int = 0) -> Problem:
@@ -48,19 +35,22 @@ def program(loss: np.ndarray, before: int = 0, after: int = 0) -> Problem:
 
 @pytest.mark.parametrize("delta", [0.0, 0.07])
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (3, 0), (2, 5)])
-def test_random_graphs_against_linprog(delta: float, before: int, after: int) -> None:
+def test_random_graphs_and_a_grid_against_linprog(delta: float, before: int, after: int) -> None:
     for seed in range(4):
         rng = np.random.default_rng([seed, before])
         loss, epsilon = rng.normal(size=(INPUTS, OUTPUTS)), 2 * rng.random()
-        edges = random_graph(rng, INPUTS)
+        edges = [pair for pair in itertools.combinations(range(INPUTS), 2) if rng.random() < 0.5]
+        edges = edges or [(0, 1)]
         both = edges + [(z, x) for x, z in edges]
-        problem = program(loss, before, after)
-        problem.add_private("private", "K", epsilon=epsilon, delta=delta, graph=edges)
-        solution = solve(problem)
-        value = by_linprog(loss, both, epsilon, delta) - 2 * before - after
-        assert solution.objective == pytest.approx(value, abs=1e-8)
-        assert excess(solution["K"], both, epsilon) <= delta + 1e-8
-        assert ("private:delta" in problem.blocks) == (delta > 0)
+        for graph, shape, pairs in ((edges, None, both), ("grid", (2, 2), grid((2, 2)))):
+            problem = program(loss, before, after)
+            problem.add_private(
+                *("private", "K"), epsilon=epsilon, delta=delta, graph=graph, shape=shape
+            )
+            solution = solve(problem)
+            value = by_linprog(loss, pairs, epsilon, delta) - 2 * before - after
+            assert solution.objective == pytest.approx(value, abs=1e-8)
+            assert ("private:delta" in problem.blocks) == (delta > 0)
 
 
 @pytest.mark.parametrize("inputs", [2, 3, 5])
@@ -69,8 +59,7 @@ def test_the_complete_graph(inputs: int) -> None:
     loss = rng.normal(size=(inputs, OUTPUTS))
     problem = program(loss, before=2)
     problem.add_private("private", "K", epsilon=0.8)
-    every = list(itertools.permutations(range(inputs), 2))
-    value = by_linprog(loss, every, 0.8, 0.0)
+    value = by_linprog(loss, complete(inputs), 0.8)
     assert solve(problem).objective == pytest.approx(value - 4.0, abs=1e-8)
     assert ("private:ceiling" in problem.variables) == (inputs > 3)
     if inputs > 3:
@@ -83,39 +72,9 @@ def test_two_kernels_one_after_the_other_need_a_graph_each() -> None:
         problem.add_variables(name, (4, 4), lower=0.0, upper=1.0)
         problem.add_pmf(f"distribution of {name}", name)
         problem.add_private(f"private {name}", name, epsilon=1.0, graph=graph)
-    distance = abs(np.subtract.outer(np.arange(4), np.arange(4)))
-    problem.minimise({"A": distance, "B": 1 - np.eye(4)})
-    path = [(x, z) for x, z in itertools.permutations(range(4), 2) if abs(x - z) == 1]
-    expected = by_linprog(distance, path, 1.0, 0.0) + 12 / (math.e + 3)
+    problem.minimise({"A": distances(4), "B": 1 - np.eye(4)})
+    expected = by_linprog(distances(4), path(4), 1.0) + 12 / (math.e + 3)
     assert solve(problem).objective == pytest.approx(expected, abs=1e-8)
-
-
-def test_grids_have_a_shape() -> None:
-    rng = np.random.default_rng(9)
-    loss = rng.normal(size=(6, 2))
-    problem = program(loss)
-    problem.add_private("private", "K", epsilon=0.5, graph="grid", shape=(2, 3))
-    pairs = directed_pairs("grid", 6, (2, 3))
-    assert pairs is not None
-    value = by_linprog(loss, pairs.tolist(), 0.5, 0.0)
-    assert solve(problem).objective == pytest.approx(value, abs=1e-8)
-
-
-def test_sweeps_start_from_the_last() -> None:
-    rng = np.random.default_rng(11)
-    loss = rng.normal(size=(6, 6))
-    for graph, delta in (("path", 0.0), ("complete", 0.0), ("path", 0.1)):
-        last, pairs = None, directed_pairs(graph, 6)
-        every = list(itertools.permutations(range(6), 2)) if pairs is None else pairs.tolist()
-        for epsilon in np.linspace(0.1, 2.0, 6):
-            problem = program(loss)
-            problem.add_private("private", "K", epsilon=epsilon, delta=delta, graph=graph)
-            last = solve(problem, start=last)
-            cold = solve(problem)
-            assert last.objective == pytest.approx(cold.objective, abs=1e-9)
-            assert last.bound == pytest.approx(cold.bound, abs=1e-9)
-            value = by_linprog(loss, every, float(epsilon), delta)
-            assert last.objective == pytest.approx(value, abs=1e-8)
 
 
 def test_ceilings_follow_the_bounds() -> None:

@@ -11,18 +11,16 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import dpopt
 from dpopt import Kernel, ParameterError
 from dpopt.privacy import release
 from dpopt.privacy.release import Pmfs, below_each, seeded, settled, system
-from dpopt.table import Table
 from tests.privacy.known import response
+from tests.shape.checks import follows
 from tests.table.rows import of_rows
 
 WAYS = ["searched", "looked up"]
@@ -215,14 +213,11 @@ def test_words_that_a_limit_has_no_room_for_are_drawn_again(limit: int) -> None:
     kept = [w for w in words if w < room]
     found = below_each(np.full(len(kept), limit), Words(words)).tolist()
     # Those that are refused take the next words behind the first round.
-    first, again = words[: len(kept)], deque(words[len(kept) :])
-    waiting = list(range(len(kept)))
-    values = dict(zip(waiting, first, strict=True))
-    while refused := [at for at in waiting if values[at] >= room]:
-        values |= {at: again.popleft() if again else 0 for at in refused}
-        waiting = refused
-    expected = [values[at] % limit for at in range(len(kept))]
-    assert found == expected
+    values, again = words[: len(kept)], deque(words[len(kept) :])
+    while refused := [at for at, word in enumerate(values) if word >= room]:
+        for at in refused:
+            values[at] = again.popleft() if again else 0
+    assert found == [word % limit for word in values]
 
 
 def test_remainders_are_as_frequent() -> None:
@@ -232,8 +227,8 @@ def test_remainders_are_as_frequent() -> None:
         own = found[at::3]
         assert own.min() >= 0
         assert own.max() < limit
-        thirds = own if limit <= 5 else own // (1 << 61)
-        assert chisquare(np.bincount(thirds)).pvalue > 1e-9
+        few = limit if limit <= 5 else 3
+        follows((own // (limit // few)).tolist(), dict.fromkeys(range(few), 1 / few), 1000)
 
 
 def test_a_seed_is_a_generator() -> None:
@@ -243,52 +238,20 @@ def test_a_seed_is_a_generator() -> None:
         seeded(3)  # type: ignore[arg-type]
 
 
-def of_a_program() -> Table:
-    return dpopt.design(Kernel("absolute", 0.4, graph="path", inputs=16)).table
-
-
-def of_two_outputs() -> Table:
-    end = (1 << 94) // 3
-    return of_rows([[end, 2**95 - end], [2**95 - end, end]])
-
-
+END = (1 << 94) // 3
 TABLES = {
-    "program": of_a_program,
+    "program": lambda: dpopt.design(Kernel("absolute", 0.4, graph="path", inputs=16)).table,
     "response": lambda: response(7, 1.5),
-    "binary": of_two_outputs,
+    "binary": lambda: of_rows([[END, 2**95 - END], [2**95 - END, END]]),
 }
-
-
-def merged(
-    counts: npt.NDArray[np.int64], expected: npt.NDArray[np.float64]
-) -> tuple[list[float], list[float]]:
-    """Put every cell with fewer than 100 expected draws into one."""
-    rare = expected < 100
-    if not np.any(rare):
-        return counts.tolist(), expected.tolist()
-    order = np.argsort(~rare)
-    first = int(np.count_nonzero(rare))
-    first = max(first, int(np.searchsorted(np.cumsum(expected[order]), 100)) + 1)
-    some, rest = order[:first], order[first:]
-    return (
-        [float(counts[some].sum()), *counts[rest].tolist()],
-        [float(expected[some].sum()), *expected[rest].tolist()],
-    )
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_million_draws_follow_the_weights(name: str) -> None:
     table = TABLES[name]()
-    count = 1_000_000
     chosen = table.inputs.inputs // 2
-    found, _ = table.drawn(np.full(count, chosen), system)
-    counts = np.bincount(found, minlength=table.inputs.outputs)
-    pmf = np.array([weight / table.total for weight in table.row(chosen)])
-    assert counts.size == table.inputs.outputs
-    assert not np.any(counts[pmf == 0])
-    observed, expected = merged(counts, pmf * count)
-    assert len(observed) >= 2
-    assert chisquare(observed, np.array(expected) * count / sum(expected)).pvalue > 1e-10
+    drawn, _ = table.drawn(np.full(1_000_000, chosen), system)
+    follows(drawn.tolist(), {y: w / table.total for y, w in enumerate(table.row(chosen))}, 1000)
 
 
 def test_many_outputs_of_one_row() -> None:
@@ -296,9 +259,7 @@ def test_many_outputs_of_one_row() -> None:
     n = 70_000
     pmfs = Pmfs([range(1, n + 1)])
     found = pmfs.draw(np.zeros(300_000, dtype=np.int64), system)
-    parts = np.bincount(found * 10 // n, minlength=10)
-    expected = np.arange(1, 20, 2) / 100 * found.size
-    assert chisquare(parts, expected).pvalue > 1e-9
+    follows((found * 10 // n).tolist(), {part: (2 * part + 1) / 100 for part in range(10)}, 1000)
 
 
 def test_no_draws_and_one_output() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpopt.prob import binomial_pmf, poisson_binomial_pmf
+from dpopt.prob import binomial_pmf, poisson_binomial_pmf, total_variation
 from tests.oracles import binomial, poisson_binomial
 
 MODEST = settings(max_examples=40, deadline=None, derandomize=True)
@@ -40,6 +40,18 @@ def test_binomial_is_exact_in_every_entry(n: int, p: float) -> None:
 def test_poisson_binomial_is_exact_in_every_entry(p: list[float]) -> None:
     exact = poisson_binomial(map(Fraction, p))
     assert worst_relative_error(poisson_binomial_pmf(p), exact) <= 1e-13
+
+
+@MODEST
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8))
+def test_half_the_sum_of_the_differences(weights: list[tuple[int, int]]) -> None:
+    """Along the last axis; the weight of the last outcome is positive."""
+    columns = [[*column, 1] for column in zip(*weights, strict=True)]
+    p, q = ([Fraction(weight, sum(column)) for weight in column] for column in columns)
+    variation = float(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2)
+    both = np.array([p, q], dtype=float)
+    expected = np.array([[0.0, variation], [variation, 0.0]])
+    np.testing.assert_allclose(total_variation(both[:, None], both), expected, atol=1e-15)
 
 
 def assert_samples(found: np.ndarray, exact: dict[int, mpmath.mpf]) -> None:

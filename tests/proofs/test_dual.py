@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import dpopt
 from dpopt import verify
 from dpopt.proofs import Written, dual, proved
-from tests.proofs.judging import displayed
+from tests.proofs.judging import displayed, program_of, run
 
 Kernel = dpopt.Kernel
 STEPS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
@@ -40,23 +39,17 @@ def test_numbers_far_apart(setting: Any) -> None:
 
 def test_the_optimum_of_two_inputs() -> None:
     # Warner: the best answer to a bit errs with 1 / (e^epsilon + 1), here 1 / 3.
-    found = dpopt.design(Kernel("zero-one", 1.0, inputs=2))
-    design = json.loads(json.dumps(found.setting.to_dict()))
-    program = verify.kernel(design, None, (Fraction(2), Fraction(2)), {})
-    third = Fraction(1, 3)
+    program, third = program_of(Kernel("zero-one", 1.0, inputs=2), ratio=2), Fraction(1, 3)
     program.point = {("K", x, y): 1 - third if x == y else third for x in (0, 1) for y in (0, 1)}
     program.point |= {("u", y): third for y in (0, 1)}
     best = proved(program)
     assert best.value == third
     assert 0 <= best.gap <= Fraction(1, 10**12) * third
-
-
-def test_rows_left_out_make_a_bound_worse_and_not_wrong() -> None:
-    found: Any = dpopt.design(Kernel.example())
-    program = displayed(found)
-    names = [name for name, _ in found.optimality.multipliers]
-    for kept in (names[:-1], names[::2], names[:1]):
-        assert proved(program, kept).bound <= found.optimality.bound
+    # Rows left out make a bound worse and not wrong.
+    design: Any = dpopt.design(Kernel.example())
+    names = [name for name, _ in design.optimality.multipliers]
+    for rows in (names[:-1], names[::2], names[:1]):
+        assert proved(displayed(design), rows).bound <= design.optimality.bound
 
 
 @pytest.mark.slow
@@ -127,5 +120,5 @@ def test_thousands_of_tight_rows_hide_none_that_count(
     found: Any = dpopt.design(asked)
     assert 0 <= found.optimality.gap <= 1e-9
     found.save(path := tmp_path / "x.json", proof=True)
-    lines = list(verify.check(str(path), str(path.with_name("x.proof.json"))))
+    lines = run(path, tmp_path / "x.proof.json")[1]
     assert any(line.startswith("optimal: ") for line in lines)

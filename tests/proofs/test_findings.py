@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import subprocess
-import sys
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,8 @@ import dpopt
 from dpopt import majority, verify
 from experiments.catalogue import all_experiments
 from experiments.refuted import Refutation, checker, refutations
+from tests.oracles import poisson_binomial
+from tests.proofs.judging import alone, answer, run
 
 ALL = {each.name: each for each in refutations()}
 # A change of one formula after which the statement is true of the witness.
@@ -47,28 +45,16 @@ TRUE: dict[str, tuple[str, str]] = {
 }
 
 
-def decided(content: dict[str, Any], folder: Path) -> int:
-    path = folder / "x.finding.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return verify.main([str(path)])
-
-
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("name", ALL)
 def test_a_fresh_interpreter_accepts_each_file_without_the_package(
     name: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "verify.py").write_bytes(checker())
+    assert checker() == Path(verify.__file__).read_bytes()
     (tmp_path / ALL[name].file).write_bytes(ALL[name].content)
-    run = subprocess.run(
-        [sys.executable, "-I", "verify.py", ALL[name].file],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    assert f"refuted: {ALL[name].statement}" in run.stdout.splitlines()
+    ended = alone(tmp_path / "alone", tmp_path / ALL[name].file)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert f"refuted: {ALL[name].statement}" in ended.stdout.splitlines()
 
 
 @pytest.mark.slow
@@ -78,7 +64,7 @@ def test_a_witness_that_refutes_nothing_is_refused(name: str, tmp_path: Path) ->
     old, new = TRUE[name]
     changed = [line.replace(old, new) for line in content["formulas"]]
     assert changed != content["formulas"]
-    assert decided(content | {"formulas": changed}, tmp_path) == 4
+    assert answer(tmp_path, content | {"formulas": changed})[0] == 4
 
 
 @pytest.mark.slow
@@ -93,18 +79,23 @@ def test_every_refuted_statement_of_the_lemmas_has_a_file() -> None:
         assert {(item.paper, said.identifier) for said in refuted} <= known
 
 
-def test_a_given_that_does_not_hold_is_refused(tmp_path: Path) -> None:
-    content = ALL["darrm-composition-of-queries"].to_dict()
+def test_what_is_not_shown_is_refused(tmp_path: Path) -> None:
+    composed, single = (ALL[f"darrm-{name}"] for name in ("composition-of-queries", "lemma-3-2"))
+    for finding in (composed, ALL["roo-lemma-2"]):
+        code, lines, _ = answer(tmp_path, finding.to_dict())
+        assert (code, any(line.startswith("false: ") for line in lines)) == (0, True)
     # One more in the last digit, and the voters are not private.
-    changed = [line.replace("16487212707/", "16487212708/") for line in content["formulas"]]
-    assert decided(content | {"formulas": changed}, tmp_path) == 4
-
-
-def test_a_design_that_is_not_private_is_refused(tmp_path: Path) -> None:
-    content = ALL["darrm-lemma-3-2"].to_dict()
+    formulas = [line.replace("16487212707/", "16487212708/") for line in composed.formulas]
+    assert answer(tmp_path, composed.to_dict() | {"formulas": formulas})[0] == 4
+    # A design that is not private.
+    content = single.to_dict()
     units = content["design"]["table"]
     units["weights"][1] = [units["total"], "0"]
-    assert decided(content, tmp_path) == 4
+    assert answer(tmp_path, content)[0] == 4
+    # What an enclosure leaves open.
+    content = ALL["roo-lemma-2"].to_dict() | {"formulas": [], "given": []}
+    for claim in ("exp(1)*exp(-1) < 1", "exp(1/2)*exp(1/2) < exp(1)"):
+        assert answer(tmp_path, content | {"claim": claim})[0] == 4
 
 
 def test_what_is_no_formula_is_malformed(tmp_path: Path) -> None:
@@ -129,13 +120,7 @@ def test_what_is_no_formula_is_malformed(tmp_path: Path) -> None:
         ([7], "1 < 0"),
     ]:
         content = ALL["roo-lemma-2"].to_dict() | {"formulas": formulas, "given": [], "claim": claim}
-        assert decided(content, tmp_path) == 2
-
-
-def test_what_an_enclosure_leaves_open_is_refused(tmp_path: Path) -> None:
-    content = ALL["roo-lemma-2"].to_dict() | {"formulas": [], "given": []}
-    assert decided(content | {"claim": "exp(1)*exp(-1) < 1"}, tmp_path) == 4
-    assert decided(content | {"claim": "exp(1/2)*exp(1/2) < exp(1)"}, tmp_path) == 4
+        assert answer(tmp_path, content)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -151,16 +136,20 @@ def test_what_an_enclosure_leaves_open_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_formulas_have_the_values_of_floats(text: str, wanted: float) -> None:
-    formulas = verify.Formulas([], {})
-    low, high = verify.ends(formulas.value(formulas.parsed(text), {}))
+    formulas, formula = parsed(text)
+    low, high = verify.ends(formulas.value(formula, {}))
     assert float(low) == pytest.approx(wanted, rel=1e-14)
     assert 0 <= high - low < Fraction(1, 2**250)
 
 
+def parsed(text: str, **values: Any) -> tuple[verify.Formulas, Any]:
+    formulas = verify.Formulas([], values)
+    return formulas, formulas.parsed(text)
+
+
 def sides(refutation: Refutation) -> tuple[Any, Any]:
     formulas = verify.Formulas(list(refutation.formulas), {})
-    _, left, right = formulas.sides(formulas.parsed(refutation.claim), {})
-    return left, right
+    return formulas.sides(formulas.parsed(refutation.claim), {})[1:]
 
 
 def test_numbers_by_hand() -> None:
@@ -184,31 +173,25 @@ def test_the_recursions_are_those_of_the_package() -> None:
         assert float(after[0] / allowed[1]) == pytest.approx(audit.excess_factor, rel=1e-12)
 
 
-def test_three_corners_by_every_outcome() -> None:
-    low, high = Fraction(4, 13), Fraction(9, 13)
+def test_three_corners_by_their_pmfs() -> None:
     gamma = [0, Fraction(15, 16), Fraction(1, 6), Fraction(1, 6), Fraction(15, 16), 0]
+    signed = [Fraction(1 + (1 if ones > 2 else -1) * g, 2) for ones, g in enumerate(gamma)]
 
-    def one(p: list[Fraction]) -> Fraction:
-        total = Fraction(0)
-        for votes in product((0, 1), repeat=5):
-            weight = math.prod(q if v else 1 - q for q, v in zip(p, votes, strict=True))
-            ones = sum(votes)
-            total += weight * (1 + (1 if ones > 2 else -1) * gamma[ones]) / 2
-        return total
+    def one(p: Fraction) -> Fraction:
+        pmf = poisson_binomial([Fraction(0)] * 4 + [p])
+        return sum((a * b for a, b in zip(pmf, signed, strict=True)), Fraction(0))
 
-    zeros = [Fraction(0)] * 4
-    left, right = sides(ALL["darrm-three-corners"])
-    assert (left, right) == (one([*zeros, low]), 2 * one([*zeros, high]))
+    known = one(Fraction(4, 13)), 2 * one(Fraction(9, 13))
+    assert sides(ALL["darrm-three-corners"]) == known
 
 
-def test_the_audit_of_a_design_is_refused_as_not_private(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    setting = dpopt.Majority(3, 0.1, 1)
-    path = tmp_path / "audit.json"
-    majority.assess(setting, [1, 1, 1, 1]).save(path, even_if_not_private=True)
-    assert verify.main([str(path)]) == 4
-    assert "not private" in capfd.readouterr().err
+def test_the_audit_of_a_design_is_refused_as_not_private(tmp_path: Path) -> None:
+    path, rule = tmp_path / "audit.json", majority.assess(dpopt.Majority(3, 0.1, 1), [1, 1, 1, 1])
+    with pytest.raises(dpopt.NotPrivateError, match="breaks"):
+        rule.save(path)
+    rule.save(path, even_if_not_private=True)
+    code, _, complaint = run(path)
+    assert (code, "not private" in complaint) == (4, True)
 
 
 @pytest.mark.parametrize(
@@ -228,60 +211,40 @@ def test_the_audit_of_a_design_is_refused_as_not_private(
         ("[x, y][1]", (-1, 3)),
         ("7/2", Fraction(7, 2)),
         ("sum(3)", 3),
+        ("exp(x)", [math.e, math.e**2]),
+        *((text, ZeroDivisionError) for text in ("1/y", "x/y", "1/(y - y)", "1/0")),
     ],
 )
 def test_an_enclosure_holds_all_results(text: str, ends: Any) -> None:
-    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
-    assert formulas.value(formulas.parsed(text), {}) == ends
-
-
-def test_an_exponential_holds_those_of_both_ends() -> None:
-    formulas = verify.Formulas([], {"x": (1, 2)})
-    low, high = formulas.value(formulas.parsed("exp(x)"), {})
-    assert (float(low), float(high)) == pytest.approx((math.e, math.e**2), rel=1e-14)
-
-
-@pytest.mark.parametrize("text", ["1/y", "x/y", "1/(y - y)", "1/0"])
-def test_what_may_be_zero_is_no_divisor(text: str) -> None:
-    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
-    with pytest.raises(ZeroDivisionError):
-        formulas.value(formulas.parsed(text), {})
-
-
-@pytest.mark.parametrize("text", ["y < 1", "y <= 3", "y == 1", "x == x", "x > y", "y // 2 < 1"])
-def test_what_numbers_of_an_enclosure_differ_in_is_undecided(text: str) -> None:
-    formulas = verify.Formulas([], {"x": (1, 2), "y": (-1, 3)})
-    if text == "y <= 3":
-        assert formulas.sides(formulas.parsed(text), {})[0]
+    formulas, formula = parsed(text, x=(1, 2), y=(-1, 3))
+    if ends is ZeroDivisionError:
+        with pytest.raises(ends):
+            formulas.value(formula, {})
         return
-    with pytest.raises(verify.Refused):
-        formulas.sides(formulas.parsed(text), {})
+    value = formulas.value(formula, {})
+    if text == "exp(x)":
+        assert [float(end) for end in value] == pytest.approx(ends, rel=1e-14)
+    else:
+        assert value == ends
 
 
 @pytest.mark.parametrize(
-    ("text", "equal"),
+    ("text", "holds"),
     [
-        *(("x == 5", False), ("0 == x", False), ("2 == 2", True), ("2 == 3", False)),
-        *(("x == z", None), ("z == x", None), ("x == 2", None), ("w == 2", None)),
-        *(("x == u", None), ("u == x", None)),
+        *((text, None) for text in ("y < 1", "y == 1", "x == x", "x > y", "y // 2 < 1")),
+        *(("y <= 3", True), ("x == 5", False), ("0 == x", False), ("2 == 2", True)),
+        *((f"{a} == {b}", None) for a, b in ("xz", "zx", "x2", "w2", "xu", "ux")),
+        ("2 == 3", False),
     ],
 )
-def test_two_numbers_are_equal_only_if_both_are_known(text: str, equal: bool | None) -> None:
-    values = {"x": (1, 2), "z": (2, 3), "w": (Fraction(2), Fraction(2)), "u": (0, 3)}
-    formulas = verify.Formulas([], values)
-    if equal is not None:
-        assert formulas.sides(formulas.parsed(text), {})[0] is equal
+def test_what_numbers_of_an_enclosure_differ_in_is_undecided(text: str, holds: bool | None) -> None:
+    known = {"x": (1, 2), "y": (-1, 3), "z": (2, 3), "w": (Fraction(2), Fraction(2)), "u": (0, 3)}
+    formulas, formula = parsed(text, **known)
+    if holds is not None:
+        assert formulas.sides(formula, {})[0] is holds
         return
-    with pytest.raises(verify.Refused, match="too close"):
-        formulas.sides(formulas.parsed(text), {})
-
-
-@pytest.mark.parametrize("name", ["darrm-composition-of-queries", "roo-lemma-2"])
-def test_a_true_finding_is_accepted(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert decided(ALL[name].to_dict(), tmp_path) == 0
-    assert "false: " in capfd.readouterr().out
+    with pytest.raises(verify.Refused, match="too close" if "==" in text else None):
+        formulas.sides(formula, {})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -295,8 +258,8 @@ def test_a_random_formula_encloses_its_value(seed: int) -> None:
         return f"({term(depth - 1)} {rng.choice([*'+-*/'])} {term(depth - 1)})"
 
     text = term(3)
-    formulas = verify.Formulas([], {})
-    low, high = formulas.value(formulas.parsed(text), {})
+    formulas, formula = parsed(text)
+    low, high = formulas.value(formula, {})
     with mpmath.workdps(150):
         names = {"exp": mpmath.exp}
         exact = eval(re.sub(r"(\d+)", r"mpmath.mpf(\1)", text), {"mpmath": mpmath, **names})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +13,19 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import dpopt
 from dpopt import Kernel, ParameterError, verify
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
+from tests.proofs.judging import answer, saved
 
 Record = dict[str, Any]
 PATH = Kernel("absolute", 5.0, graph="path", inputs=4)
 
 
 def record_of(setting: Any, folder: Path) -> Record:
-    path = folder / "design.json"
-    dpopt.design(setting).save(path)
-    return json.loads(path.read_text())
+    return json.loads(saved(setting, folder)[0].read_text())
 
 
-def answered(record: Record, folder: Path, *beside: str) -> int:
-    path = folder / "forged.json"
-    path.write_text(json.dumps(record))
-    return verify.main([str(path), *beside])
-
-
-def sealed(record: Record, folder: Path) -> Path:
-    """A file whose hash is right: anybody can compute it."""
-    path = folder / "sealed.json"
-    seal(record["kind"], record["body"], path)
-    return path
+def answered(record: Record, folder: Path, *beside: Record) -> int:
+    return answer(folder, record, *beside)[0]
 
 
 def finding(formulas: list[str], claim: str) -> Record:
@@ -45,29 +34,29 @@ def finding(formulas: list[str], claim: str) -> Record:
     return {"format": "dpopt finding", "schema": 1, **words, **told}
 
 
-def as_a_table(record: Record) -> None:
-    """The body tells the judge of a table without neighbours at a smaller epsilon."""
-    inputs = {"sizes": [4] * 4, "counts": [1] * 16, "neighbours": []}
-    losses = {"costs": [0.0] * 16, "weights": None}
-    displayed = {"epsilon": 0.01, "delta": 0.0, "inputs": inputs, "losses": losses}
-    guarantee = {"epsilon": 0.01, "delta": 0.0}
-    record["body"] |= {"kind": "counts", "displayed": displayed, "guarantee": guarantee}
+INPUTS = {"sizes": [4] * 4, "counts": [1] * 16}
+LOSSES = {"costs": [0.0] * 16, "weights": None}
+LESS = {"epsilon": 0.01, "delta": 0.0}
+# The body tells the judge of a table without neighbours at a smaller epsilon.
+AS_A_TABLE = {
+    "kind": "counts",
+    "displayed": {**LESS, "inputs": {**INPUTS, "neighbours": []}, "losses": LOSSES},
+    "guarantee": LESS,
+}
 
 
-def as_another_guarantee(record: Record) -> None:
-    record["body"]["guarantee"] = {"epsilon": 6.0, "delta": 0.0}
-
-
-@pytest.mark.parametrize("forge", [as_a_table, as_another_guarantee])
-def test_what_the_judge_reads_is_what_is_loaded(
-    forge: Callable[[Record], None], tmp_path: Path
-) -> None:
+# A guarantee that is larger than the setting's is true; another kind is none of its own.
+@pytest.mark.parametrize(
+    ("forged", "code"), [(AS_A_TABLE, 2), ({"guarantee": {"epsilon": 6.0, "delta": 0.0}}, 0)]
+)
+def test_what_the_judge_reads_is_what_is_loaded(forged: Record, code: int, tmp_path: Path) -> None:
     record = record_of(PATH, tmp_path)
-    forge(record)
+    record["body"] |= forged
+    # A file whose hash is right: anybody can compute it.
+    seal(record["kind"], record["body"], tmp_path / "sealed.json")
     with pytest.raises(ParameterError, match="is not that of its setting"):
-        dpopt.load(sealed(record, tmp_path))
-    # A guarantee that is larger than the setting's is true; another kind is none of its own.
-    assert answered(record, tmp_path) == (2 if forge is as_a_table else 0)
+        dpopt.load(tmp_path / "sealed.json")
+    assert answered(record, tmp_path) == code
 
 
 @pytest.mark.parametrize("stated", ["nonsense", "dpopt proof", 7, None])
@@ -78,22 +67,14 @@ def test_a_file_of_another_format_is_no_design(stated: object, tmp_path: Path) -
 
 
 def test_nothing_stands_beside_a_finding_or_an_exact_optimum(tmp_path: Path) -> None:
-    beside = tmp_path / "beside.json"
-    beside.write_text(json.dumps({"format": "dpopt proof", "bound": "none"}))
-    exact = tmp_path / "exact.json"
-    dpopt.exact_optimum(PATH, 2).save(exact)
-    record = json.loads(exact.read_text())
-    for each, code in ((finding([], "2 < 1"), 0), (record, 0)):
-        assert answered(each, tmp_path) == code
-        assert answered(each, tmp_path, str(beside)) == 2
-
-
-def test_a_point_names_each_variable_once(tmp_path: Path) -> None:
-    exact = tmp_path / "exact.json"
-    dpopt.exact_optimum(PATH, 2).save(exact)
-    record = json.loads(exact.read_text())
-    record["point"].insert(0, [*record["point"][0][:-1], "999"])
-    assert answered(record, tmp_path) == 2
+    beside = {"format": "dpopt proof", "bound": "none"}
+    optimum = dpopt.exact_optimum(PATH, 2).to_dict()
+    for each in (finding([], "2 < 1"), optimum):
+        assert answered(each, tmp_path) == 0
+        assert answered(each, tmp_path, beside) == 2
+    # A point names each variable once.
+    first = optimum["point"][0]
+    assert answered({**optimum, "point": [[*first[:-1], "999"], *optimum["point"]]}, tmp_path) == 2
 
 
 @pytest.mark.parametrize(
@@ -111,12 +92,10 @@ def test_a_formula_that_never_ends_is_refused(
     assert answered(finding(formulas, claim), tmp_path) == 2
 
 
-def test_a_false_claim_about_large_numbers_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for power, shown in ((400, 401), (6000, 6001)):
-        assert answered(finding([], f"10**{power} <= 1"), tmp_path) == 0
-        assert f"a number of about {shown} digits" in capsys.readouterr().out
+def test_a_false_claim_about_large_numbers_is_shown(tmp_path: Path) -> None:
+    for power, digits in ((400, 401), (6000, 6001)):
+        code, lines, _ = answer(tmp_path, finding([], f"10**{power} <= 1"))
+        assert (code, f"a number of about {digits} digits" in "".join(lines)) == (0, True)
 
 
 def test_pairs_of_a_complete_graph_are_counted(tmp_path: Path) -> None:
@@ -176,63 +155,46 @@ def test_a_correspondence_is_found_where_there_is_one() -> None:
     assert answers == {True, False}
 
 
-def test_the_same_outputs_of_an_input_make_no_neighbour(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_outputs_of_an_input_make_no_neighbour(tmp_path: Path) -> None:
     inputs = {"sizes": [2, 2], "counts": [1] * 4, "neighbours": [[0, 0], [2, 2]]}
-    assert answered(listed(0.0, [[1, 0], [0, 1]], 1, inputs), tmp_path) == 0
-    assert "2 inputs have no neighbour" in capsys.readouterr().out
+    code, lines, _ = answer(tmp_path, listed(0.0, [[1, 0], [0, 1]], 1, inputs))
+    assert (code, "2 inputs have no neighbour" in lines[0]) == (0, True)
 
 
 def test_a_bound_of_one_release_is_none_of_several(tmp_path: Path) -> None:
     setting = Kernel("absolute", 1.0, graph="path", inputs=4, objective="worst-case")
-    path = tmp_path / "design.json"
-    dpopt.design(setting).save(path, proof=True)
-    record = json.loads(path.read_text())
-    proof = json.loads((tmp_path / "design.proof.json").read_text())
+    record, proof = (json.loads(path.read_text()) for path in saved(setting, tmp_path))
     several = {"epsilon": None, "releases": 2, "total_epsilon": 4.0, "total_delta": 1e-12}
     for each in (record["body"]["setting"], proof["setting"]):
         each |= several
     record["body"]["guarantee"] = {"epsilon": 4.0, "delta": 1e-12}
-    beside = tmp_path / "several.proof.json"
-    beside.write_text(json.dumps(proof))
     assert answered(record, tmp_path) == 0
-    assert answered(record, tmp_path, str(beside)) == 4
-
-
-def test_a_guarantee_is_no_digit_smaller_than_that_of_the_setting(tmp_path: Path) -> None:
-    record = record_of(PATH, tmp_path)
-    record["body"]["guarantee"]["epsilon"] = 5.0 * (1 - 2.0**-50)
-    assert answered(record, tmp_path) == 4
+    assert answered(record, tmp_path, proof) == 4
 
 
 def test_a_known_kind_is_decided_as_itself_whatever_else_is_displayed(tmp_path: Path) -> None:
     record = record_of(PATH, tmp_path)
-    inputs = {"sizes": [4] * 4, "counts": [1] * 16, "neighbours": [[v, v] for v in range(16)]}
-    losses = {"costs": [0] * 16, "weights": None}
-    displayed = {"epsilon": 0.01, "delta": 0, "inputs": inputs, "losses": losses}
-    stated = {"guarantee": {"epsilon": 0.01, "delta": 0}, "value": 0, "bound": None}
-    record["body"] |= {"displayed": displayed, **stated}
+    inputs = {**INPUTS, "neighbours": [[v, v] for v in range(16)]}
+    stated = {"guarantee": LESS, "value": 0, "bound": None}
+    record["body"] |= {"displayed": {**LESS, "inputs": inputs, "losses": LOSSES}, **stated}
     assert answered(record, tmp_path) == 4
     record["body"]["kind"] = record["kind"] = "counts"
     assert answered(record, tmp_path) == 0
 
 
-def test_a_bound_better_than_the_proof_shows_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "design.json"
-    dpopt.design(PATH).save(path, proof=True)
-    record, beside = json.loads(path.read_text()), str(tmp_path / "design.proof.json")
-    assert answered(record, tmp_path, beside) == 0
-    record["body"]["bound"] += 1e-3
-    assert answered(record, tmp_path, beside) == 4
-    record["body"]["bound"] = None
-    assert answered(record, tmp_path, beside) == 4
+def test_bounds_and_guarantees_better_than_what_is_shown_are_refused(tmp_path: Path) -> None:
+    record, proof = (json.loads(path.read_text()) for path in saved(PATH, tmp_path))
+    assert answered(record, tmp_path, proof) == 0
+    # No digit smaller than that of the setting.
+    for forged in (
+        {"bound": record["body"]["bound"] + 1e-3},
+        {"bound": None},
+        {"guarantee": {"epsilon": 5.0 * (1 - 2.0**-50), "delta": 0.0}},
+    ):
+        assert answered(record | {"body": record["body"] | forged}, tmp_path, proof) == 4
 
 
-def test_rows_that_were_asked_for_may_be_missed_by_what_is_stated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_were_asked_for_may_be_missed_by_what_is_stated(tmp_path: Path) -> None:
     setting = Kernel("absolute", 1.0, graph="path", inputs=3, invariant=[0.2, 0.3, 0.5])
-    record = record_of(setting, tmp_path)
-    assert answered(record, tmp_path) == 0
-    assert "rows that were asked for are missed by at most" in capsys.readouterr().out
+    code, lines, _ = answer(tmp_path, record_of(setting, tmp_path))
+    assert (code, "rows that were asked for are missed by at most" in "\n".join(lines)) == (0, True)

@@ -6,12 +6,9 @@ bound against the value of the private point beside it, which it can never pass.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,70 +17,45 @@ import pytest
 import dpopt
 from dpopt import verify
 from dpopt.shape import Setting
+from tests.proofs.judging import run
+from tests.robustness.test_saved_files import (
+    WRONG,
+    a_flipped_bit,
+    a_name_missing,
+    a_name_twice,
+    bytes_inserted_removed_and_doubled,
+    cut_off,
+    places,
+)
+from tests.shape.checks import at, put
+from tests.solved import example
 
+HOSTILE = (*WRONG, 3.5, 1e-320, 10**9, 2**62, "1/3", "٣", "1_000", " 1", "\ud800", [0] * 1000)
 # Files that write out their rows, "table", are spoiled in `test_judge`.
 CHECKED = sorted(set(verify.KINDS) - {"table"})
-HOSTILE: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 3.5, 1e-320, 1e308, 10**9, -(10**9), 10**400, 2**62),
-    *("", "1", "-1", "1/3", "1/0", "٣", "1_000", " 1", "0x1f", "1e9", "NaN", "\ud800", "x" * 9999),
-    *("9" * 5000, f"1/{'7' * 4000}", f"0x{'f' * 4999}", f"0x{'f' * 10**5}"),
-    *([], [[]], {}, {"a": 1}, [0] * 1000, ["1/3", None], [[0, 1], [1, 0]], "complete", "path"),
-]
 
 
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each container of a file with each of its keys."""
-    if isinstance(value, dict | list):
-        for key in value if isinstance(value, dict) else range(len(value)):
-            yield value, key
-            yield from places(value[key])
-
-
-def deep(levels: int) -> Any:
-    nested: Any = 0
-    for _ in range(levels):
-        nested = [nested]
-    return nested
-
-
-def mutate(record: Any, rng: random.Random) -> None:
-    """Change one place of a file."""
-    container, key = rng.choice(list(places(record)))
-    old, how = container[key], rng.randrange(8)
-    if how == 0:
-        del container[key]
-    elif how == 1 and isinstance(container, list):
-        container.insert(key, copy.deepcopy(old))
-    elif how == 2 and isinstance(container, list):
-        other = rng.randrange(len(container))
-        container[key], container[other] = container[other], container[key]
-    elif how == 3:
-        container[key] = [old] if rng.random() < 0.8 else deep(100)
+def mutate(record: Any, rng: random.Random) -> Any:
+    """Return a file with one place changed."""
+    ways = list(places(record))
+    way: Any = rng.choice(ways)
+    *before, key = way
+    container, old, how = at(record, tuple(before)), at(record, way), rng.randrange(8)
+    if how == 0 and isinstance(container, dict):
+        less = {name: value for name, value in container.items() if name != key}
+        return put(record, tuple(before), less)
+    if how in (0, 1, 2) and isinstance(container, list):
+        less = [*container[:key], *container[key + 1 :]]
+        return put(record, tuple(before), (less, [*container, old], container[::-1])[how])
+    new = rng.choice([*HOSTILE, at(record, rng.choice(ways))])
+    if how == 3:
+        new = [old] if rng.random() < 0.8 else json.loads("[" * 100 + "]" * 100)
     elif how in (4, 5) and isinstance(old, int | float) and not isinstance(old, bool):
         half = old // 2 if isinstance(old, int) else old * (1 + 1e-6)
-        container[key] = rng.choice([old + 1, old - 1, old * 2, -old, half])
+        new = rng.choice([old + 1, old - 1, old * 2, -old, half])
     elif how in (4, 5) and isinstance(old, str) and old.lstrip("-").isdigit():
-        container[key] = str(int(old) + rng.choice([1, -1, 10**15, -(10**15), int(old)]))
-    elif how == 6:
-        container[key] = copy.deepcopy(rng.choice([v for c, k in places(record) for v in [c[k]]]))
-    else:
-        container[key] = copy.deepcopy(rng.choice(HOSTILE))
-
-
-def altered(text: str, rng: random.Random) -> str:
-    """Change a few characters of a file."""
-    at = rng.randrange(len(text))
-    return rng.choice(
-        [
-            text[:at],
-            text[:at] + rng.choice('0123456789-/.,"[]{}xe ') + text[at + 1 :],
-            text[:at] + text[at + 1 :],
-            text.replace(": 0", ": NaN", 1),
-            text.replace(": ", ": 1e999, ", 1),
-            text.replace('"setting": {', '"setting": {"epsilon": 9, ', 1),
-            text.replace('"body": {', '"body": {}, "body": {', 1),
-        ]
-    )
+        new = str(int(old) + rng.choice([1, -1, 10**15, -(10**15), int(old)]))
+    return put(record, way, copy.deepcopy(new))
 
 
 def judged(path: Path, code: int, lines: list[str]) -> None:
@@ -110,49 +82,41 @@ def judged(path: Path, code: int, lines: list[str]) -> None:
         assert over >= -1e-9 * max(1.0, abs(shown)), body
 
 
-def run(path: Path, proof: Path | None) -> tuple[int, list[str], str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = verify.main([str(path), *([] if proof is None else [str(proof)])])
-    return code, out.getvalue().splitlines(), err.getvalue()
-
-
 def attack(folder: Path, kind: str, seed: int) -> int:
     """Check one mutation of a saved example and its proof, and return the exit code."""
     rng = random.Random(f"{kind} {seed}")
     names = [folder / f"{kind}.json", folder / f"{kind}.proof.json"]
-    texts = {name.name: name.read_text() for name in names if name.exists()}
-    chosen = rng.choice(sorted(texts))
+    contents = [name.read_bytes() for name in names if name.exists()]
+    changed = rng.randrange(len(contents))
     if rng.random() < 0.2:
-        texts[chosen] = altered(texts[chosen], rng)
+        named = a_name_missing if changed else a_name_twice
+        damages = (cut_off, a_flipped_bit, bytes_inserted_removed_and_doubled, named)
+        contents[changed] = rng.choice([*rng.choice(damages)(contents[changed], rng)])
     else:
-        record = json.loads(texts[chosen])
+        record = json.loads(contents[changed])
         for _ in range(rng.choice([1, 1, 2, 3])):
-            mutate(record if chosen.endswith("proof.json") else record["body"], rng)
-        texts[chosen] = json.dumps(record)
-    path, proof = folder / "mutated.json", folder / "mutated.proof.json"
-    for name, text in texts.items():
-        (proof if name.endswith("proof.json") else path).write_text(text)
-    code, lines, err = run(path, proof if len(texts) == 2 else None)
+            part = record if changed else record["body"]
+            record = mutate(part, rng) if changed else record | {"body": mutate(part, rng)}
+        contents[changed] = json.dumps(record).encode()
+    paths = [folder / "mutated.json", folder / "mutated.proof.json"][: len(contents)]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    code, lines, err = run(*paths)
     assert code in (0, 2, 4), err
     assert err.count("\n") == (code != 0)
     if code == 0:
-        judged(path, code, lines)
+        judged(paths[0], code, lines)
     return code
-
-
-def save(kind: type[Any], folder: Path) -> None:
-    found = dpopt.design(kind.example())
-    try:
-        found.save(folder / f"{kind.kind}.json", proof=True)
-    except dpopt.ParameterError:
-        found.save(folder / f"{kind.kind}.json")
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("kind", CHECKED)
 def test_mutations(kind: str, tmp_path: Path) -> None:
-    save(next(found for found in dpopt.kinds() if found.kind == kind), tmp_path)
+    design = dpopt.design(example(kind))
+    try:
+        design.save(tmp_path / f"{kind}.json", proof=True)
+    except dpopt.ParameterError:
+        design.save(tmp_path / f"{kind}.json")
     codes = [attack(tmp_path, kind, seed) for seed in range(60)]
     assert {2, 4} <= set(codes)
 

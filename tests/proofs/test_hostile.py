@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dpopt.composition import decided_delta
 from dpopt.privacy.guarantee import Guarantee, in_short
 from dpopt.table import Graph, Table
 from dpopt.table.least import pairs_of
+from tests.proofs.judging import answer
 
 # Modules of the standard library that Python looks for beside a script first.
 SHADOWED = ("__future__", "ast", "dataclasses", "heapq", "json", "re", "typing")
@@ -86,126 +87,69 @@ def proof_of(design: File, multipliers: list[Any], **more: Any) -> File:
     return {**proof, "bound": 0, "multipliers": multipliers, **more}
 
 
-def formulas_of_long_numbers() -> list[File]:
+def too_large() -> Iterator[tuple[str, list[File]]]:
+    """Files, each with its proof if it has one, that would take long."""
     lines = ["v = 10**4200", "l = [v for i in range(100000)]", "f(a, b) = b"]
     given = ["sum(f(l, i) for i in range(5)) >= 0"]
     finding = {"format": "dpopt finding", "formulas": lines, "given": given}
-    return [{**finding, "claim": "1 < 0", "statement": "x"}]
+    yield "long numbers in formulas", [{**finding, "claim": "1 < 0", "statement": "x"}]
 
-
-def far_noise() -> list[File]:
-    setting = dpopt.Noise(1, 1.0).to_dict()
-    design = design_of("noise", setting, ["3", "1"])
+    noise = dpopt.Noise(1, 1.0).to_dict()
+    design = design_of("noise", noise, [])
     design["body"]["table"] = {"weights": ["3", "1"], "ratio": "1/2"}
-    return [design, proof_of(design, [], last=3_999_990, rows=[], ends=[0])]
-
-
-def long_loss() -> list[File]:
-    setting = dpopt.Noise(1, 1.0).to_dict() | {"loss": [0] * 99_999 + [1]}
-    design = design_of("noise", setting, [])
-    design["body"]["table"] = {"weights": ["16", "8", "4"], "ratio": f"{1 << 80}/{(1 << 81) - 1}"}
-    return [design]
-
-
-def noise_of_long_weights() -> list[File]:
-    design = design_of("noise", dpopt.Noise(1, 1.0).to_dict(), [])
+    yield "far noise", [design, proof_of(design, [], last=3_999_990, rows=[], ends=[0])]
+    design = design_of("noise", {**noise, "loss": [0] * 99_999 + [1]}, [])
+    ratio = f"{1 << 80}/{(1 << 81) - 1}"
+    design["body"]["table"] = {"weights": ["16", "8", "4"], "ratio": ratio}
+    yield "a long loss", [design]
+    design = design_of("noise", noise, [])
     design["body"]["table"] = {"weights": ["1"] * 20_000, "ratio": f"1/0x1{'0' * 4900}"}
-    return [design]
+    yield "noise of long weights", [design]
 
-
-def long_prior(prior: str) -> list[File]:
-    setting = dpopt.Plurality(1000, 2, 1.0, rule="ladder").to_dict() | {"prior": prior}
+    ladder = dpopt.Plurality(1000, 2, 1.0, rule="ladder").to_dict()
     states = [[1] if top == 500 else [1, 1] for top in range(1000, 499, -1)]
-    return [design_of("plurality", setting, states)]
+    for prior in (f"point:0.{'3' * 29},0.{'6' * 28}7", f"dirichlet:1.{'3' * 59}1"):
+        yield prior, [design_of("plurality", {**ladder, "prior": prior}, states)]
 
-
-def long_workload() -> list[File]:
     n, unit = 24, 16**200
-    rows = [[unit - (u * 7919 + o) % 97 for o in range(n - 1)] for u in range(n)]
-    weights = [[*map(hex, row), hex(unit * n - sum(row))] for row in rows]
-    return [
-        design_of("workload", dpopt.Workload("prefix", 12.0, n).to_dict(), weights, hex(unit * n))
-    ]
+    units = [[unit - (u * 7919 + o) % 97 for o in range(n - 1)] for u in range(n)]
+    weights = [[*map(hex, row), hex(unit * n - sum(row))] for row in units]
+    queries = dpopt.Workload("prefix", 12.0, n).to_dict()
+    yield "long weights of queries", [design_of("workload", queries, weights, hex(unit * n))]
 
-
-def many_pieces() -> list[File]:
     ends = ",".join(str(i / 200) for i in range(200))
     setting = dpopt.Majority(4001, 1.0, 1.0, objective="worst-case").to_dict()
-    setting |= {"prior": f"common-uniform:{ends}"}
-    return [design_of("majority", setting, [[1, 1]] * 2001)]
-
-
-def close_corners() -> list[File]:
+    pieces = {**setting, "prior": f"common-uniform:{ends}"}
+    yield "many pieces", [design_of("majority", pieces, [[1, 1]] * 2001)]
     half = 16**1000
     setting = dpopt.Majority(25, 1e-300, 1.0, 1e-300, 1e-300).to_dict()
-    return [design_of("majority", setting, [[hex(half), hex(half)]] * 13, hex(2 * half))]
-
-
-def many_corners() -> list[File]:
+    yield "close corners", [design_of("majority", setting, [[hex(half)] * 2] * 13, hex(2 * half))]
     setting = dpopt.Majority(4001, 1.0, 1.0, objective="surrogate").to_dict()
     design = design_of("majority", setting, [[1, 1]] * 2001)
-    return [design, proof_of(design, [["corner", 0, [["bc", 4000 - i]], 0] for i in range(300)])]
+    rows = [["corner", 0, [["bc", 4000 - i]], 0] for i in range(300)]
+    yield "many corners", [design, proof_of(design, rows)]
 
-
-def releases_of_many_pairs() -> list[File]:
-    n, m = 200, 60
-    rows = [[10 + (x * y * y) % 31 for y in range(m - 1)] for x in range(n)]
-    setting = dpopt.Kernel(
-        "absolute", inputs=n, outputs=m, releases=2, total_epsilon=1, total_delta=1e-6
-    )
-    return [design_of("kernel", setting.to_dict(), [[*r, 100 * m - sum(r)] for r in rows], 100 * m)]
-
-
-def repeated_row() -> list[File]:
+    n, m, several = 200, 60, {"releases": 2, "total_epsilon": 1, "total_delta": 1e-6}
+    weights = [[10 + (x * y * y) % 31 for y in range(m - 1)] for x in range(n)]
+    weights = [[*row, 100 * m - sum(row)] for row in weights]
+    setting = dpopt.Kernel("absolute", inputs=n, outputs=m, **several).to_dict()  # type: ignore[arg-type]
+    yield "releases of many pairs", [design_of("kernel", setting, weights, 100 * m)]
     block = ["a", [[0, 0, 0]], [0.1], [None], [1e6]]
     design = design_of("kernel", {**KERNEL, "constraints": [block]}, [[1, 1], [1, 1]])
     design["body"]["value"] = 0.5
-    return [design, proof_of(design, [["rows", "a", 0, 1, 0]] * 3)]
-
-
-def many_objects() -> list[File]:
-    return [{"format": "dpopt mechanism", "x": [{}] * 400_001}]
-
-
-def many_generators() -> list[File]:
-    n = 300
-    cycle = [*range(1, n), 0]
-    setting = dpopt.Kernel("zero-one", 1.0, inputs=n, outputs=n).to_dict()
+    yield "stands twice", [design, proof_of(design, [["rows", "a", 0, 1, 0]] * 3)]
+    yield "many objects", [{"format": "dpopt mechanism", "x": [{}] * 400_001}]
+    cycle = [*range(1, 300), 0]
+    setting = dpopt.Kernel("zero-one", 1.0, inputs=300, outputs=300).to_dict()
     setting |= {"symmetry": [[cycle, cycle]] * 50}
-    return [design_of("kernel", setting, [[1, 1]], n)]
+    yield "many generators", [design_of("kernel", setting, [[1, 1]], 300)]
 
 
-SIZES: list[tuple[Callable[[], list[File]], str]] = [
-    (formulas_of_long_numbers, "a size is beyond"),
-    (far_noise, "a size is beyond"),
-    (long_loss, "a size is beyond"),
-    (noise_of_long_weights, "a size is beyond"),
-    (lambda: long_prior(f"point:0.{'3' * 29},0.{'6' * 28}7"), "a size is beyond"),
-    (lambda: long_prior(f"dirichlet:1.{'3' * 59}1"), "a size is beyond"),
-    (long_workload, "a size is beyond"),
-    (many_pieces, "a size is beyond"),
-    (close_corners, "a size is beyond"),
-    (many_corners, "a size is beyond"),
-    (releases_of_many_pairs, "a size is beyond"),
-    (repeated_row, "stands twice"),
-    (many_objects, "a size is beyond"),
-    (many_generators, "a size is beyond"),
-]
-
-
-@pytest.mark.parametrize(("made", "why"), SIZES, ids=lambda made: getattr(made, "__name__", ""))
-def test_a_file_of_too_large_numbers_is_refused_before_the_work(
-    made: Callable[[], list[File]], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = [tmp_path / "x.json", tmp_path / "x.proof.json"]
-    files = made()
-    for path, file in zip(paths, files, strict=False):
-        path.write_text(json.dumps(file))
-    code = verify.main([str(path) for path in paths[: len(files)]])
-    told = capsys.readouterr()
-    assert (code, told.out) == (2, "")
-    assert why in told.err
-    assert told.err.count("\n") == 1
+def test_a_file_of_too_large_numbers_is_refused_before_the_work(tmp_path: Path) -> None:
+    for name, records in too_large():
+        code, lines, complaint = answer(tmp_path, *records)
+        assert (code, lines, complaint.count("\n")) == (2, [], 1), name
+        assert ("a size is beyond" if name != "stands twice" else name) in complaint, name
 
 
 def test_sizes_are_refused_when_a_design_is_loaded() -> None:
@@ -247,20 +191,12 @@ def test_optimal_is_measured_by_the_costs(tmp_path: Path) -> None:
         setting = dpopt.Kernel([[0, unit], [unit, 0]], 1.0).to_dict()
         design = design_of("kernel", setting, [[1, 1], [1, 1]])
         design["body"]["value"] = unit / 2
-        proof = proof_of(design, [])
-        for path, file in (("x.json", design), ("x.proof.json", proof)):
-            (tmp_path / path).write_text(json.dumps(file))
-        shown = list(verify.check(str(tmp_path / "x.json"), str(tmp_path / "x.proof.json")))
-        assert any(line.startswith("bounded: no other is below 0.0") for line in shown)
-
-
-def test_a_value_is_compared_with_the_range_of_the_costs(tmp_path: Path) -> None:
-    setting = dpopt.Kernel([[0, 1e-12], [1e-12, 0]], 1.0).to_dict()
-    design = design_of("kernel", setting, [[1, 1], [1, 1]])
-    for value, holds in ((5e-13, True), (0.0, False)):
-        design["body"] |= {"value": value, "bound": None}
-        (tmp_path / "x.json").write_text(json.dumps(design))
-        assert (verify.main([str(tmp_path / "x.json")]) == 0) == holds
+        code, lines, _ = answer(tmp_path, design, proof_of(design, []))
+        assert code == 0
+        assert any(line.startswith("bounded: no other is below 0.0") for line in lines)
+        # A value is compared with the range of the costs, too.
+        design["body"] |= {"value": 0.0, "bound": None}
+        assert answer(tmp_path, design)[0] == 4
 
 
 def test_a_guarantee_is_never_shown_smaller() -> None:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 import dpopt
 from dpopt import Kernel, Majority, Multiclass, Plurality, verify
-from tests.proofs.test_fuzz import run
+from tests.proofs.judging import answer, read, run
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in dpopt.kinds()}
 OWN: Any = [("seldom", [[0.0, 1.0] + [0.0] * 7], None, [0.9])]
@@ -122,45 +121,31 @@ def changes(setting: Any) -> Iterator[tuple[str, Any]]:
     yield "no_such_parameter", 1
 
 
-def forgeries(name: str, setting: Any) -> Iterator[dict[str, Any]]:
-    """Settings of a file with something wrong, or perhaps wrong."""
-    for field, value in changes(setting):
-        yield {at: own for at, own in (setting | {field: value}).items() if own is not ...}
-    yield from (setting | fields for fields in TOGETHER.get(name, []))
-
-
-def refusing(kind: str, setting: Any) -> bool:
-    """Whether the package refuses a file's setting."""
-    try:
-        KINDS[kind].from_dict(setting)
-    except dpopt.ParameterError:
-        return True
-    return False
-
-
-def parsed(text: str, _: str) -> Any:
-    """As verify.read does; of a number beyond all floats both notations."""
-    return json.loads(text.replace("Infinity", "1e999"), object_pairs_hook=verify.ReadObject)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_the_package_refuses_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, setting = tmp_path / "x.json", SETTINGS[name]
+    path, setting, refused = tmp_path / "x.json", SETTINGS[name], 0
     dpopt.design(setting).save(path)
-    text, refused = path.read_text(), 0
-    assert run(path, None)[0] == 0
-    for other in forgeries(name, json.loads(text)["body"]["setting"]):
+    text = path.read_text()
+    assert run(path)[0] == 0
+    plain = json.loads(text)["body"]["setting"]
+    for fields in [*({at: value} for at, value in changes(plain)), *TOGETHER.get(name, [])]:
+        other = {at: value for at, value in (plain | fields).items() if value is not ...}
+        try:
+            KINDS[setting.kind].from_dict(other)
+        except dpopt.ParameterError:
+            refused += 1
+        else:
+            continue
         forged = json.loads(text)
         forged["body"]["setting"] = other
-        written = json.dumps(forged)
-        if not refusing(setting.kind, other):
-            continue
-        refused += 1
-        monkeypatch.setattr(verify, "read", partial(parsed, written))
-        code, lines, err = run(path, None)
+        # As verify.read does; of a number beyond all floats both notations.
+        written = json.dumps(forged).replace("Infinity", "1e999")
+        record = json.loads(written, object_pairs_hook=verify.ReadObject)
+        monkeypatch.setattr(verify, "read", lambda *_, record=record: record)
+        code, lines, err = run(path)
         assert (code, lines) == (2, []), (other, lines, err)
         assert (err.count("\n"), "malformed" in err) == (1, False), (other, err)
     assert refused > 100
@@ -175,46 +160,34 @@ def test_an_even_number_of_voters_is_no_majority(tmp_path: Path) -> None:
     levels = [int(gamma * share * 2**62) for share in (1 / 3, 1)]
     weights = [[str(2**62 + w), str(2**62 - w)] for w in levels]
     record["body"]["table"] = {"total": str(2**63), "weights": weights}
-    path.write_text(json.dumps(record))
-    code, lines, err = run(path, None)
+    code, lines, err = answer(tmp_path, record)
     assert (code, lines) == (2, [])
     assert "voters is even; it must be odd" in err
 
 
-ONE_RELEASE = {"releases": 1, "total_epsilon": None, "total_delta": 0}
+def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
+    setting = {"records": 3, "categories": 2, "epsilon": 1.0}
+    verify.allowed("reveal-or-obscure", {**setting, "rule": "exact"})
+    for other, words in (({}, "rule .* missing"), ({"rule": "exact", "x": 1}, "x .* unknown")):
+        with pytest.raises(verify.Malformed, match=f"the parameter {words}"):
+            verify.allowed("reveal-or-obscure", {**setting, **other})
+
 
 # A setting of each kind, and changes of it just inside and just outside what is allowed.
 PLAIN: dict[str, dict[str, Any]] = {
-    "majority": {"voters": 3, "epsilon": 0.5, "allowance": 1.5, "voter_delta": 0}
-    | {"delta": 0, "objective": "mean", "prior": "uniform:0,1", "priors": None}
-    | {"coefficients": None, "contrary": False}
-    | ONE_RELEASE,
-    "multiclass": {"voters": 3, "classes": 3, "epsilon": 0.5, "allowance": 1.5, "delta": 0}
-    | {"voter_delta": 0, "prior": "uniform", "rule": "optimal"}
-    | ONE_RELEASE,
-    "plurality": {"records": 3, "classes": 3, "epsilon": 1, "objective": "mean", "loss": "regret"}
-    | {"rule": "optimal", "prior": "uniform"}
-    | ONE_RELEASE,
-    "best-sampler": {"records": 4, "categories": 3, "epsilon": 1, "objective": "worst-case"}
-    | {"prior": 1},
-    "smooth-floor": {"records": 1, "categories": 3, "epsilon": 1},
-    "public-prior": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "objective": "minimax"},
-    "mollifier": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "distribution": [0, 1]},
-    "population": {"public": [0.5, 0.5], "epsilon": 1, "labels": None, "users": [[0, 1], [1, 0]]}
-    | {"weights": [1, 1], "slack": 0, "objective": "mean"},
-    "kernel": {
-        "loss": "absolute",
-        "inputs": 3,
-        "outputs": 3,
-        "prior": None,
-        "objective": "worst-case",
-    }
-    | {"sense": "minimise", "invariant": None, "symmetry": "none", "epsilon": 1, "delta": 0}
-    | {"graph": "path", "shape": None, "constraints": None}
-    | {"input_names": None, "output_names": None}
-    | ONE_RELEASE,
-    "workload": {"queries": "histogram", "categories": 3, "epsilon": 1, "prior": None}
-    | {"objective": "mean"},
+    setting.kind: read(setting)
+    for setting in (
+        Majority(3, 0.5, 1.5),
+        Multiclass(3, 3, 0.5, 1.5),
+        Plurality(3, 3, 1.0),
+        dpopt.BestSampler(4, 3, 1.0),
+        dpopt.SmoothFloor(1, 3, 1.0),
+        dpopt.PublicPrior([0.5, 0.5], 1.0),
+        dpopt.Mollifier([0.5, 0.5], 1.0, [0.0, 1.0]),
+        dpopt.Population([0.5, 0.5], 1.0, [[0.0, 1.0], [1.0, 0.0]], weights=[1.0, 1.0]),
+        Kernel("absolute", 1.0, inputs=3, graph="path", objective="worst-case"),
+        dpopt.Workload("histogram", 1.0, 3),
+    )
 }
 LOSS = [[0, 1], [1, 0], [1, 1]]
 FORGED: dict[str, list[Any]] = {
@@ -224,12 +197,13 @@ FORGED: dict[str, list[Any]] = {
     "lower": [["x"], [], [2], [None, None], None],
     "upper": [["x"], [], [0], [None, None], None],
 }
+NAMES = [["a", "b"], ["a", "a", "b"], ["a", "a", "b", "c"], ["a", "b", "c", "d"], [1, "1", 2]]
 
 
-def own_row(**parts: Any) -> list[Any]:
-    """Return a row of the user's, with other parts."""
+def own_rows(*others: dict[str, Any]) -> dict[str, Any]:
+    """Return constraints of the user's: rows with other parts."""
     row = {"name": "r", "places": [[0, 0, 0]], "coefficients": [1], "lower": [1], "upper": [1]}
-    return list((row | parts).values())
+    return {"constraints": [list((row | parts).values()) for parts in others]}
 
 
 def several(field: str, values: list[Any]) -> list[dict[str, Any]]:
@@ -274,7 +248,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [
             {"voters": 503, "voter_delta": 0.1, "delta": 0.1},
             {"voter_delta": 0.1, "delta": 0.099},
-            {"voters": 2},
+            *({"allowance": 0}, {"allowance": -1, "epsilon": -1}, {"voter_delta": -0.125}),
+            *({"delta": 1}, {"voters": 2}),
             {"allowance": 3.001},
             {"allowance": 2, "epsilon": 300.001},
             {"priors": ["uniform:0,1", "point:2"]},
@@ -305,13 +280,11 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
             {"allowance": 1, "epsilon": 9e-08},
             {"allowance": 3, "epsilon": 200.1},
             {"rule": "subsampling", "voter_delta": 0.1},
+            *({"epsilon": 0}, *several("voter_delta", [1, -1])),
             *several("prior", ["point:0.5,0.5", "point:1.0000000001,0,0", "point:-0.5,0.75,0.75"]),
-            *several(
-                "prior", ["point:0.5,0.3,0.1", "normal:0.5,0.3,0.2", "normal:1", "dirichlet:x"]
-            ),
-            *several(
-                "prior", ["dirichlet:9e-5", "dirichlet:1000001", "dirichlet:1,1", "uniform:1"]
-            ),
+            *several("prior", ["point:0.5,0.3,0.1", "normal:0.5,0.3,0.2", "normal:1", "uniform:1"]),
+            *several("prior", ["dirichlet:9e-5", "dirichlet:1000001", "dirichlet:1,1"]),
+            {"prior": "dirichlet:x"},
         ],
     ),
     (
@@ -320,11 +293,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"objective": "output"}, *several("prior", [9e-4, 1001])],
     ),
     # Above log(1 + 1/1), whose double is 0.6931471805599453.
-    (
-        "smooth-floor",
-        [{"epsilon": 0.6931471805599454}],
-        [{"epsilon": 0.6931471805599453}],
-    ),
+    ("smooth-floor", [{"epsilon": 0.6931471805599454}], [{"epsilon": 0.6931471805599453}]),
     (
         "public-prior",
         [{"labels": ["a", 1]}, {"public": [0.5, 0.5 + 9e-10]}],
@@ -336,7 +305,7 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         "population",
         [{"weights": [5e299, 0]}],
         several("weights", [[6e299, 0], [0, 0], [1], [1, 1, 1]])
-        + several("users", [[[1], [1]], [[0, 1], [0.5, 0.6]]]),
+        + several("users", [[[1], [1]], [[0, 1], [0.5, 0.6]], [[0, 1], [1.1, -0.1]]]),
     ),
     (
         "kernel",
@@ -346,7 +315,8 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"loss": LOSS, "outputs": 2, "symmetry": [[[0, 1, 2], [0, 1]]]}, {"symmetry": "cyclic"}]
         + [{"loss": "hamming", "shape": [3], "symmetry": "hamming"}]
         + [{"objective": "mean", "prior": [1, 1, 1]}, {"invariant": [0.25, 0.5, 0.25]}],
-        [{"graph": "grid"}, {"shape": [4]}, *several("graph", [[[0, 0]], [[0, 3]], [[3, 0]]])]
+        several("graph", ["grid", [[0, 0]], [[0, 3]], [[3, 0]], [[-1, 0]], [[0, -1]]])
+        + [{"shape": [4]}, {"graph": "grid", "shape": [2, 2]}]
         + [{"loss": LOSS, "outputs": 2, "shape": [3]}, {"shape": [3], "outputs": 2}]
         + [{"loss": LOSS, "outputs": 2, "shape": [3], "graph": [[0, 1]]}]
         + [{"loss": LOSS}, {"loss": LOSS, "outputs": 2, "inputs": 2}, {"loss": "hamming"}]
@@ -354,43 +324,23 @@ BOUNDARIES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         + [{"outputs": 2, "invariant": pmf} for pmf in ([0.5, 0.5], [0.25, 0.5, 0.25])]
         + several("invariant", [[0.5, 0.5], [0.25, 0.5, 0.5], [[[1, 0, -1]], [[0, 0, 0]]]])
         + [
-            {"symmetry": "reflection"} | {field: value}
-            for field, value in [
-                ("invariant", [0.25, 0.5, 0.25]),
-                ("constraints", [own_row()]),
-                ("input_names", ["a", "b", "c"]),
-            ]
-        ],
+            {"symmetry": "reflection"} | other
+            for other in (own_rows({}), {"input_names": ["a", "b", "c"]})
+        ]
+        + [{"symmetry": "reflection", "invariant": [0.25, 0.5, 0.25]}],
     ),
     (
         "kernel",
-        [{"constraints": [own_row(name=name)]} for name in ("r", "invariance", "delta")]
-        + [{"constraints": [own_row(name="losses")], "objective": "mean"}]
-        + [{"constraints": [own_row(), own_row(name="s")]}, {"constraints": []}]
-        + [{"constraints": [own_row(lower=[None, 1, None], upper=[1, None, None])]}]
-        + [{"constraints": [own_row(places=[], coefficients=[])]}]
+        [own_rows({"name": name}) for name in ("r", "invariance", "delta")]
+        + [own_rows({"name": "losses"}) | {"objective": "mean"}]
+        + [own_rows({}, {"name": "s"}), own_rows()]
+        + [own_rows({"lower": [None, 1, None], "upper": [1, None, None]})]
+        + [own_rows({"places": [], "coefficients": []})]
         + [{field: ["a", "b", 1]} for field in ("input_names", "output_names")],
-        [
-            {"constraints": [own_row(**{part: value})]}
-            for part, wrong in FORGED.items()
-            for value in wrong
-        ]
-        + [
-            {"constraints": [own_row(), own_row()]},
-            {"constraints": [own_row(name="delta")], "delta": 0.1},
-        ]
-        + [{"constraints": [own_row(name="invariance")], "invariant": [0.25, 0.5, 0.25]}]
-        + [
-            {field: names}
-            for field in ("input_names", "output_names")
-            for names in (
-                ["a", "b"],
-                ["a", "a", "b"],
-                ["a", "a", "b", "c"],
-                ["a", "b", "c", "d"],
-                [1, "1", 2],
-            )
-        ]
+        [own_rows({part: value}) for part, wrong in FORGED.items() for value in wrong]
+        + [own_rows({}, {}), own_rows({"name": "delta"}) | {"delta": 0.1}]
+        + [own_rows({"name": "invariance"}) | {"invariant": [0.25, 0.5, 0.25]}]
+        + [{f"{side}put_names": names} for side in ("in", "out") for names in NAMES]
         + several("input_names", [["a", "b", word] for word in ("", "None", "inf", "-inf")])
         + [{"output_names": ["a", "b", "c"], "symmetry": "reflection"}],
     ),
@@ -496,9 +446,9 @@ def test_weights_of_a_file() -> None:
     assert verify.integer_weights(["1/2", "1/3", 0], 3) == ([3, 2, 0], 6)
     assert verify.matrix([[1], [2]], 2, 1) == [[1], [2]]
     for wrong in ([0.5], [0.0, 0.0], [-0.5, 1.0], [0.5, 0.5, 0.5]):
-        for read in (verify.shares_of, verify.integer_weights):
+        for weights_of in (verify.shares_of, verify.integer_weights):
             with pytest.raises(verify.Malformed):
-                read(wrong, 2)
+                weights_of(wrong, 2)
     for table in ([[1]], [[1], [2], [3]], [[1], [2, 3]], None):
         with pytest.raises(verify.Malformed):
             verify.matrix(table, 2, 1)

@@ -17,8 +17,7 @@ from tests.proofs import test_verify_majority_objectives as objectives
 from tests.proofs import test_verify_plurals as plurals
 from tests.proofs import test_verify_priors as priors
 from tests.proofs import test_verify_samplers as samplers
-from tests.proofs.judging import alone, plain
-from tests.proofs.test_fuzz import run
+from tests.proofs.judging import alone, displayed, edited, run
 
 # A setting, and the solver that is asked instead of its closed form.
 GIVEN: dict[str, list[tuple[Any, str | None]]] = {
@@ -59,7 +58,7 @@ def test_a_proof_is_accepted_and_no_other_multipliers_show_more(
         ended = alone(tmp_path / "alone", path, proof)
         assert (ended.returncode, ended.stderr, ended.stdout.splitlines()) == (0, "", lines)
     record = json.loads(proof.read_text())
-    program = verify.KINDS[setting.kind](*plain(found), None, record)
+    program = displayed(found, record)
     assert found.optimality is not None
     known = list(found.optimality.multipliers)
     sign = -1 if program.maximise else 1
@@ -79,5 +78,5 @@ def test_a_proof_is_accepted_and_no_other_multipliers_show_more(
         ({"bound": claimed}, 4),
         ({"multipliers": [*record["multipliers"], ["nothing", 0, "1"]]}, 2),
     ):
-        proof.write_text(json.dumps(record | changes))
+        edited(proof, **(record | changes))
         assert run(path, proof)[0] == exit_code

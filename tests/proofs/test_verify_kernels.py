@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import dpopt
 from dpopt import majority, verify
 from tests.kernel import brute
+from tests.proofs.judging import answer, program_of, read, saved
 
 Kernel = dpopt.Kernel
 PATH = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -42,11 +44,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def saved(setting: Any, folder: Path) -> tuple[Path, Path]:
-    dpopt.design(setting).save(folder / "x.json", proof=True)
-    return folder / "x.json", folder / "x.proof.json"
-
-
 def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
     path, _ = saved(Kernel("zero-one", math.log(2), inputs=2), tmp_path)
     file = json.loads(path.read_text())
@@ -55,8 +52,7 @@ def test_a_ratio_one_unit_too_far_is_refused(tmp_path: Path) -> None:
     low = math.floor(total / (1 + Fraction(verify.exp(Fraction(math.log(2)))[1])))
     for least, code in ((low - 1, 4), (low + 1, 0)):
         units["weights"] = [[str(total - least), str(least)], [str(least), str(total - least)]]
-        path.write_text(json.dumps(file))
-        assert verify.main([str(path)]) == code
+        assert answer(tmp_path, file)[0] == code
 
 
 def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> None:
@@ -68,9 +64,14 @@ def test_a_missed_row_is_compared_with_what_the_file_states(tmp_path: Path) -> N
         row[0], row[1] = str(int(row[0], 0) + (1 << 30)), str(int(row[1], 0) - (1 << 30))
     for part in (file["body"]["setting"], file["body"]["guarantee"]):
         part["epsilon"] += 1e-6
-    path.write_text(json.dumps(file))
-    with pytest.raises(verify.Refused, match="states"):
-        list(verify.check(str(path)))
+    code, _, complaint = answer(tmp_path, file)
+    assert (code, "states" in complaint) == (4, True)
+
+
+def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
+    file = json.loads(saved(SETTINGS["words"], tmp_path)[0].read_text())
+    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
+    assert answer(tmp_path, file)[0] == 2
 
 
 def test_a_kernel_of_the_user_has_no_bound(tmp_path: Path) -> None:
@@ -97,44 +98,21 @@ def test_a_bound_is_that_of_a_program_written_out(seed: int) -> None:
     assert float(found.bound) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_kernel_too_large_is_refused_by_its_size(tmp_path: Path) -> None:
-    path, _ = saved(SETTINGS["words"], tmp_path)
-    file = json.loads(path.read_text())
-    file["body"]["setting"] |= {"shape": [2] * 15, "inputs": 2**15, "outputs": 2**15}
-    path.write_text(json.dumps(file))
-    assert verify.main([str(path)]) == 2
-
-
 def test_two_inputs_on_a_path_are_all_there_are() -> None:
     path, cycle = ({"graph": graph, "shape": None} for graph in ("path", "cycle"))
     assert verify.neighbours(path, 2) is None
     assert verify.neighbours(path, 3) == [(0, 1), (1, 0), (1, 2), (2, 1)]
     assert verify.neighbours(cycle, 3) is None
     assert verify.neighbours({"graph": [[0, 1]]}, 3) == [(0, 1), (1, 0)]
-    setting = dpopt.Kernel("absolute", 1.0, graph=[(0, 1)], inputs=3).to_dict()
-    known = json.loads(json.dumps(setting))
-    verify.allowed("kernel", known)
-    for edge in ([0, 3], [3, 0], [-1, 0], [0, -1]):
-        with pytest.raises(verify.Malformed, match="graph"):
-            verify.allowed("kernel", {**known, "graph": [edge]})
-    # As many words as the shape says, and no other number.
+    # As many words as the shape says.
     assert verify.neighbours({"graph": "hamming", "shape": [2, 2]}, 4) == [
         *((0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2))
     ]
-    with pytest.raises(verify.Malformed, match="another number of words"):
-        verify.allowed("kernel", {**known, "graph": "grid", "shape": [2, 2]})
-
-
-def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() -> None:
-    known = {"records": 3, "categories": 2, "epsilon": 1.0, "rule": "exact"}
-    verify.allowed("reveal-or-obscure", known)
-    with pytest.raises(verify.Malformed, match="the parameter rule of the setting is missing"):
-        verify.allowed(
-            "reveal-or-obscure",
-            {name: known[name] for name in ("records", "categories", "epsilon")},
-        )
-    with pytest.raises(verify.Malformed, match="the parameter other of the setting is unknown"):
-        verify.allowed("reveal-or-obscure", {**known, "other": 1})
+    # In words.
+    assert verify.among(None, 3) == "between all 3 inputs"
+    pairs = [(0, 1), (1, 0)]
+    assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
+    assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")
 
 
 @pytest.mark.parametrize(
@@ -149,42 +127,31 @@ def test_a_parameter_that_is_missing_and_one_that_is_unknown_are_told_apart() ->
 def test_rows_are_those_of_the_graph_and_of_delta(
     graph: Any, delta: float, names: set[str]
 ) -> None:
-    setting = dpopt.Kernel("absolute", 1.0, delta, graph, inputs=3).to_dict()
-    program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
+    program = program_of(Kernel("absolute", 1.0, delta, graph, inputs=3, outputs=5))
     rows = list(program.names())
     assert {name[0] for name in rows} == names
     pairs = {name[1:3] for name in rows if name[0] in ("privacy", "delta")}
     assert all(x != z for x, z in pairs)
     assert len(pairs) == (0 if "above" in names else 4 if graph == "path" else 6)
+    # A loss by name compares inputs with outputs.
+    cells = product(range(3), range(5))
+    assert program.cost == {("K", x, y): Fraction(abs(x - y), 3) for x, y in cells}
 
 
-def test_a_loss_by_name_compares_inputs_with_outputs() -> None:
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=3, outputs=5).to_dict()
-    program = verify.kernel(json.loads(json.dumps(setting)), None, None, {})
-    assert program.cost == {
-        ("K", x, y): Fraction(abs(x - y), 3) for x in range(3) for y in range(5)
-    }
-
-
-@pytest.mark.parametrize(("sense", "sign"), [("minimise", 1), ("maximise", -1)])
-def test_a_row_says_that_no_loss_is_above_the_worst_one_or_no_utility_below(
-    sense: Any, sign: int
+@pytest.mark.parametrize(
+    ("sense", "sign", "worst"), [("minimise", 1, 1), ("maximise", -1, Fraction(3, 4))]
+)
+def test_a_worst_case_is_the_largest_loss_and_the_least_utility(
+    sense: Any, sign: int, worst: Any
 ) -> None:
-    setting = Kernel([[0.0, 1.0], [2.0, 0.5]], 1.0, objective="worst-case", sense=sense)
-    program = verify.kernel(json.loads(json.dumps(setting.to_dict())), None, None, {})
-    losses = {("K", 1, 0): sign * 2, ("K", 1, 1): sign * Fraction(1, 2)}
-    assert program.row(("worst", 1)) == verify.Row({**losses, ("t",): -sign})
-    assert program.boxes["t",] == (0, 2)
-
-
-@pytest.mark.parametrize(("sense", "worst"), [("minimise", 1), ("maximise", Fraction(3, 4))])
-def test_a_worst_case_is_the_largest_loss_and_the_least_utility(sense: Any, worst: Any) -> None:
     table = [[1.0, 0.0], [0.0, 2.0]]
-    setting = dpopt.Kernel(table, 1.0, sense=sense, objective="worst-case").to_dict()
-    units = {"total": 4, "weights": [[3, 1], [2, 2]]}
-    program = verify.kernel(json.loads(json.dumps(setting)), units, None, {})
+    setting = Kernel(table, 1.0, sense=sense, objective="worst-case")
+    program = program_of(setting, {"total": 4, "weights": [[3, 1], [2, 2]]})
     assert program.point["t",] == program.value == worst
     assert program.boxes["t",] == (0, 2)
+    # No loss is above the worst one, no utility below.
+    losses = {("K", 1, 0): 0, ("K", 1, 1): sign * 2}
+    assert program.row(("worst", 1)) == verify.Row({**losses, ("t",): -sign})
 
 
 @pytest.mark.parametrize("graph", ["complete", "path"])
@@ -194,9 +161,8 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     graph: Any, delta: float, weights: list[list[int]]
 ) -> None:
     """At e^epsilon = 2, in fractions."""
-    setting = dpopt.Kernel("absolute", 1.0, delta, graph, inputs=3, outputs=2).to_dict()
-    units, exact = {"total": 8, "weights": weights}, Fraction(2)
-    program = verify.kernel(json.loads(json.dumps(setting)), units, (exact, exact), {})
+    setting, exact = Kernel("absolute", 1.0, delta, graph, inputs=3, outputs=2), Fraction(2)
+    program = program_of(setting, {"total": 8, "weights": weights}, exact)
     pairs = [(x, z) for x in range(3) for z in range(3) if 0 < abs(x - z) <= 1 + (graph[0] == "c")]
     excess = [
         [
@@ -219,13 +185,6 @@ def test_a_table_has_the_slack_of_all_its_neighbours(
     assert verdict.rows == len(pairs) * (1 if delta else 2)
 
 
-def test_between_whom_a_kernel_is_private_in_words() -> None:
-    assert verify.among(None, 3) == "between all 3 inputs"
-    pairs = [(0, 1), (1, 0)]
-    assert verify.among(pairs, 2) == "along 2 directed edges of 2 inputs"
-    assert verify.among(pairs, 4).endswith("of 4 inputs; 2 inputs have no neighbour")
-
-
 @pytest.mark.parametrize("shape", [[2, 2], [2, 3, 2], [3]])
 def test_an_orbit_of_words_is_what_categories_and_positions_exchange(shape: list[int]) -> None:
     words = list(product(*map(range, shape)))
@@ -246,49 +205,44 @@ def test_an_orbit_of_words_is_what_categories_and_positions_exchange(shape: list
     assert len(both) == 1 + max(map(max, by_name)) == 1 + max(map(max, written))
 
 
+THREE = {"inputs": 3, "outputs": 3, "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]}
+
+
 @pytest.mark.parametrize(
-    ("change", "kept"),
+    ("of_words", "change", "changed"),
     [
-        ({}, True),
-        ({"graph": "hamming"}, True),
-        ({"graph": "cycle"}, False),
-        ({"graph": [[0, 1], [2, 3]]}, False),
-        ({"prior": [2, 2, 2, 2]}, True),
-        ({"prior": [2, 2, 2, 1]}, False),
+        *((True, change, None) for change in ({}, {"graph": "hamming"}, {"prior": [2, 2, 2, 2]})),
+        (True, {"graph": "cycle"}, "the prior or the neighbours"),
+        (True, {"graph": [[0, 1], [2, 3]]}, "the prior or the neighbours"),
+        (True, {"prior": [2, 2, 2, 1]}, "the prior or the neighbours"),
+        *((False, change, None) for change in ({}, {"prior": [0.5, 0.5]})),
+        (False, {"prior": [0.4, 0.6]}, "the prior or the neighbours"),
+        (False, {**THREE, "graph": [[0, 1]]}, "the prior or the neighbours"),
+        (False, {"loss": [[0.0, 1.0], [2.0, 0.0]]}, "the loss"),
     ],
 )
-def test_a_symmetry_of_words_keeps_prior_and_neighbours(change: dict[str, Any], kept: bool) -> None:
-    setting = dpopt.Kernel("hamming", 1.0, shape=(2, 2), symmetry="hamming").to_dict()
-    known = {**json.loads(json.dumps(setting)), **change}
-    if kept:
-        verify.kernel(known, None, None, {})
-        return
-    with pytest.raises(verify.Malformed, match="symmetry changes the prior or the neighbours"):
-        verify.kernel(known, None, None, {})
+def test_what_a_symmetry_changes_is_refused(
+    of_words: bool, change: dict[str, Any], changed: str | None
+) -> None:
+    words = Kernel("hamming", 1.0, shape=(2, 2), symmetry="hamming")
+    swap = Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection")
+    setting = {**read(words if of_words else swap), **change}
+    with (
+        nullcontext()
+        if changed is None
+        else pytest.raises(verify.Malformed, match=f"symmetry changes {changed}")
+    ):
+        verify.kernel(setting, None, None, {})
 
 
-def test_what_a_symmetry_changes_is_refused() -> None:
-    setting = dpopt.Kernel([[0.0, 1.0], [1.0, 0.0]], 1.0, symmetry="reflection").to_dict()
-    known = json.loads(json.dumps(setting))
-    for change in ({}, {"prior": [0.5, 0.5]}):
-        verify.kernel({**known, **change}, None, None, {})
-    three = {"inputs": 3, "outputs": 3, "loss": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]}
-    for change in ({"prior": [0.4, 0.6]}, {**three, "graph": [[0, 1]]}):
-        with pytest.raises(verify.Malformed, match="symmetry changes the prior or the neighbours"):
-            verify.kernel({**known, **change}, None, None, {})
-    with pytest.raises(verify.Malformed, match="symmetry changes the loss"):
-        verify.kernel({**known, "loss": [[0.0, 1.0], [2.0, 0.0]]}, None, None, {})
+def test_rows_over_places_that_there_are_not_are_refused() -> None:
+    setting = read(Kernel("absolute", 1.0, graph="path", inputs=2, outputs=3))
 
+    def rows_at(place: list[int]) -> Any:
+        rows = [["mine", [place], [1.0], [0.1], [None]]]
+        return verify.own_rows({**setting, "constraints": rows}, 2, 3)
 
-@pytest.mark.parametrize(
-    "place", [[0, 2, 0], [0, 0, 3], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]]
-)
-def test_rows_over_places_that_there_are_not_are_refused(place: list[int]) -> None:
-    setting = dpopt.Kernel("absolute", 1.0, graph="path", inputs=2, outputs=3).to_dict()
-    known = json.loads(json.dumps(setting))
-    rows = [["mine", [[0, 1, 2]], [1.0], [0.1], [None]]]
-    assert ("rows", "mine", 0, -1) in verify.own_rows({**known, "constraints": rows}, 2, 3)
-    with pytest.raises(verify.Malformed, match="is no integer from 0"):
-        verify.own_rows({**known, "constraints": [["mine", [place], [1.0], [0.1], [None]]]}, 2, 3)
-    with pytest.raises(verify.Malformed, match="a name that is taken"):
-        verify.allowed("kernel", {**known, "constraints": rows * 2})
+    assert ("rows", "mine", 0, -1) in rows_at([0, 1, 2])
+    for wrong in ([0, 2, 0], [0, 0, 3], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]):
+        with pytest.raises(verify.Malformed, match="is no integer from 0"):
+            rows_at(wrong)

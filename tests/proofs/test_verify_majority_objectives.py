@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dpopt import majority, verify
 from dpopt.majority.priors import SamplePrior
 from experiments.majority import baselines
 from tests.oracles import poisson_binomial
+from tests.proofs.judging import edited, run, saved
 
 Array = npt.NDArray[np.float64]
 Setting: Any = dpopt.Majority
@@ -37,16 +39,9 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def pmf_of(chances: Any) -> Array:
-    """Return the distribution of a number of ones, one voter after the other."""
-    pmf = np.ones(1)
-    for p in chances:
-        pmf = np.convolve(pmf, [1.0 - p, p])
-    return pmf
-
-
-def folded(pmf: Array) -> Array:
+def folded(masses: list[Any]) -> Array:
     """Return a_l - a_(K-l) for l above the middle."""
+    pmf = np.array(masses)
     return (pmf - pmf[::-1])[len(pmf) // 2 :]
 
 
@@ -54,13 +49,9 @@ def corner_rows(voters: int, epsilon: float, allowance: float) -> tuple[Array, f
     """Return a and b of a . gamma <= b for every way to put voters at corners, Delta = 0."""
     b, growth = math.exp(epsilon) / (1 + math.exp(epsilon)), math.exp(allowance * epsilon)
     corners, rows = [(b, 1 - b), (1 - b, b), (1.0, 1.0), (0.0, 0.0)], []
-    for counts in product(range(voters + 1), repeat=4):
-        if sum(counts) == voters:
-            p, q = (
-                pmf_of([c[side] for c, n in zip(corners, counts, strict=True) for _ in range(n)])
-                for side in (0, 1)
-            )
-            rows.append(folded(p) - growth * folded(q))
+    for placed in combinations_with_replacement(corners, voters):
+        p, q = (folded(poisson_binomial(side)) for side in zip(*placed, strict=True))
+        rows.append(p - growth * q)
     return np.array(rows), growth - 1
 
 
@@ -75,7 +66,7 @@ def margins_of(name: str, voters: int) -> Array:
     else:
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
         points = ((p,) * voters for low, high in pairs for p in np.linspace(low, high, 2001))
-    return np.array([folded(pmf_of(p)) / 2 for p in points])
+    return np.array([folded(poisson_binomial(p)) / 2 for p in points])
 
 
 def weights_of(name: str, voters: int) -> Array:
@@ -86,34 +77,8 @@ def weights_of(name: str, voters: int) -> Array:
     for a, b, sign in ((low, min(high, 0.5), -1), (max(low, 0.5), high, 1)):
         for node, share in zip(nodes, shares, strict=True) if a < b else ():
             p = (a + b) / 2 + (b - a) / 2 * node
-            total += sign * share * (b - a) / 2 * folded(pmf_of([p] * voters)) / 2
+            total += sign * share * (b - a) / 2 * folded(poisson_binomial([p] * voters)) / 2
     return total / (high - low)
-
-
-def least_worst(name: str, voters: int, epsilon: float, allowance: float) -> float:
-    """Return the least t of the program over (gamma, t)."""
-    (rows, limit), margins = corner_rows(voters, epsilon, allowance), margins_of(name, voters)
-    signed = np.vstack([margins, -margins])
-    upper = np.vstack(
-        [
-            np.column_stack([rows, np.zeros(len(rows))]),
-            np.column_stack([-signed, -np.ones(len(signed))]),
-        ]
-    )
-    limits = np.concatenate([np.full(len(rows), limit), -signed.sum(axis=1)])
-    cost = np.append(np.zeros(rows.shape[1]), 1.0)
-    found = linprog(cost, upper, limits, bounds=(0, 1))
-    assert found.success
-    return float(found.fun)
-
-
-def saved(setting: Any, folder: Path) -> tuple[Path, Path]:
-    dpopt.design(setting).save(folder / "x.json", proof=True)
-    return folder / "x.json", folder / "x.proof.json"
-
-
-def change(path: Path, **parts: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
 
 
 @pytest.mark.parametrize("name", WORST)
@@ -121,7 +86,12 @@ def test_a_worst_case_is_that_of_the_program_written_out(name: str) -> None:
     found = dpopt.design(SETTINGS[f"worst {name}"])
     assert found.bound is not None
     assert found.bound.how == "proved"
-    least = least_worst(name, 5, 0.3, 1.0)
+    # The least t over (gamma, t).
+    (rows, limit), margins = corner_rows(5, 0.3, 1.0), margins_of(name, 5)
+    signed = np.vstack([margins, -margins])
+    upper = [*np.insert(rows, 3, 0.0, axis=1), *np.insert(-signed, 3, -1.0, axis=1)]
+    limits = [*[limit] * len(rows), *-signed.sum(axis=1)]
+    least = linprog([0.0] * 3 + [1.0], upper, limits, bounds=(0, 1)).fun
     assert least > 0.01
     # A grid of 2,001 p has the peak within 1e-4 of its place.
     assert -float(found.bound) == pytest.approx(least, abs=1e-7 if "common" in name else 1e-9)
@@ -205,15 +175,11 @@ def test_errors_without_a_row() -> None:
         *((f"common-{BETWEEN}", p, 1) for p in (0.09, 0.31, 0.59, 0.91, -1, None)),
         *((BETWEEN, j, 1) for j in (-1, 6, 0.5, None)),
         *((BETWEEN, 0, sign) for sign in (0, 2, None)),
+        # Priors without a largest error.
+        *((prior, 0, 1) for prior in ("point:0.1,0.2", "samples:3x5:0123456789abcdef")),
     ]:
         with pytest.raises(verify.Malformed):
             verify.LargestError({"voters": 5, "prior": prior}).row(("error", at, sign))
-
-
-@pytest.mark.parametrize("prior", ["point:0.1,0.2", "samples:3x5:0123456789abcdef"])
-def test_priors_without_a_largest_error(prior: str) -> None:
-    with pytest.raises(verify.Malformed):
-        verify.LargestError({"voters": 5, "prior": prior})
 
 
 @pytest.mark.parametrize("at", [Fraction(1, 3), Fraction(1, 2), Fraction(3, 4)])
@@ -301,9 +267,6 @@ def test_the_regrets_of_one_voter_by_hand() -> None:
 def test_priors_without_a_regret(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(verify.Malformed, match=said):
         regrets_of(QUARTER, wrong)
-
-
-def test_a_proof_has_the_priors_of_its_setting() -> None:
     setting = {**ALONE, "objective": "least-regret", "priors": [QUARTER["prior"]] * 2}
     with pytest.raises(verify.Malformed, match="other priors"):
         verify.majority(setting, SHOWN, None, {"priors": [QUARTER]})
@@ -319,32 +282,31 @@ def test_a_common_p_is_enclosed_below_1e_14() -> None:
     piece = verify.LargestError({"voters": 5, "prior": "common-uniform:0,0.125,0.875,1"})
     exact = 5 * Fraction(7, 64) ** 2 * Fraction(3, 4)
     assert 0 <= piece.largest([1, 0, 0], 2) - exact <= Fraction(1, 10**14)
-
-
-def test_no_p_is_sought_between_the_intervals_of_a_common_prior() -> None:
-    found = dpopt.design(SETTINGS["worst pieces"])
+    # No p is sought between the intervals.
+    design = dpopt.design(SETTINGS["worst pieces"])
     margins = margins_of("common-uniform:0,0.1,0.9,1", 11)
-    most = float(np.abs(margins @ (1 - found.gamma[6:])).max())
-    assert -found.value == pytest.approx(most, abs=1e-12)
+    most = float(np.abs(margins @ (1 - design.gamma[6:])).max())
+    assert -design.value == pytest.approx(most, abs=1e-12)
 
 
 def test_a_best_error_that_is_not_shown_is_refused(tmp_path: Path) -> None:
     path, proof = saved(SETTINGS["regret pair"], tmp_path)
-    priors = json.loads(proof.read_text())["priors"]
-    change(proof, priors=[priors[0] | {"best": priors[0]["best"] + 1e-6}, priors[1]])
-    assert verify.main([str(path), str(proof)]) == 4
-    change(proof, priors=priors[:1])
-    assert verify.main([str(path), str(proof)]) == 2
-    change(proof, priors=[priors[0] | {"multipliers": []}, priors[1]])
-    assert verify.main([str(path), str(proof)]) == 4
+    first, second = json.loads(proof.read_text())["priors"]
+    for priors, code in (
+        ([first | {"best": first["best"] + 1e-6}, second], 4),
+        ([first], 2),
+        ([first | {"multipliers": []}, second], 4),
+    ):
+        edited(proof, priors=priors)
+        assert run(path, proof)[0] == code
 
 
-@pytest.mark.parametrize("at", ["1/2", "0.7", 2, None, "-1"])
-def test_a_p_that_the_prior_does_not_allow_is_no_row(at: Any, tmp_path: Path) -> None:
+def test_a_p_that_the_prior_does_not_allow_is_no_row(tmp_path: Path) -> None:
     path, proof = saved(SETTINGS["worst common-uniform:0.6,1"], tmp_path)
     lines = json.loads(proof.read_text())["multipliers"]
-    change(proof, multipliers=[*lines, ["error", at, 1, "1"]])
-    assert verify.main([str(path), str(proof)]) == 2
+    for p in ("1/2", "0.7", 2, None, "-1"):
+        edited(proof, multipliers=[*lines, ["error", p, 1, "1"]])
+        assert run(path, proof)[0] == 2
 
 
 @pytest.mark.parametrize("told", [{"objective": "least-regret"}, {"prior": "uniform:0,1"}])
@@ -355,31 +317,21 @@ def test_privacy_is_decided_without_the_coefficients(told: Any, tmp_path: Path) 
     assert lines[2] == "value: to be looked at with the proof, which has its coefficients"
 
 
-def test_a_given_rule_has_no_bound_to_prove(tmp_path: Path) -> None:
+def test_what_has_no_bound_to_prove(tmp_path: Path) -> None:
+    """A rule of the user's, and a worst case over samples."""
     setting, path = Setting(5, 0.3, 1.0, objective="worst-case"), tmp_path / "x.json"
-    given = majority.assess(setting, baselines.constant(setting))
+    rule = majority.assess(setting, baselines.constant(setting))
     with pytest.warns(UserWarning, match="nothing says that a 'majority' like this is best"):
-        given.save(path, proof=True)
+        rule.save(path, proof=True)
     assert list(tmp_path.iterdir()) == [path]
-    lines = list(verify.check(str(path)))
+    _, lines, _ = run(path)
     assert len(lines) == 4
     assert lines[2].endswith("(minus the largest error for uniform:0,1)")
-
-
-def test_a_rule_that_is_not_private_is_refused_by_both(tmp_path: Path) -> None:
-    given, path = majority.assess(Setting(5, 0.3, 1.0), np.ones(6)), tmp_path / "x.json"
-    with pytest.raises(dpopt.NotPrivateError, match="breaks"):
-        given.save(path)
-    given.save(path, even_if_not_private=True)
-    assert verify.main([str(path)]) == 4
-
-
-def test_a_worst_case_over_samples_has_no_proof(tmp_path: Path) -> None:
     samples = SamplePrior(np.array([[0.6] * 5, [0.7] * 5]))
-    found: Any = dpopt.design(Setting(5, 0.3, 1.0, objective="worst-case", prior=samples))
+    found: Any = dpopt.design(replace(setting, prior=samples))
     assert found.bound.how == "float"
     with pytest.raises(dpopt.ParameterError, match="does not say which p it allows"):
-        found.save(tmp_path / "x.json", proof=True)
+        found.save(path, proof=True)
 
 
 def told_of(count: int, allowance: float, weight: int) -> str:

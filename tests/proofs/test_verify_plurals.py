@@ -6,7 +6,6 @@ choices of corners of all voters: nothing sorted, nothing reduced.
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from itertools import pairwise, permutations, product
@@ -21,8 +20,10 @@ from dpopt import verify
 from dpopt.privacy import exp_lower
 from dpopt.shape import Design, made
 from dpopt.table import SortedHistograms, Table, rounded
+from tests.kernel import brute
 from tests.multiclass.brute import largest_excess
-from tests.proofs.judging import displayed
+from tests.oracles import compositions, neighbours, votes
+from tests.proofs.judging import displayed, program_of, solved
 
 PLAIN: list[tuple[Any, ...]] = [
     (3, 3, 1.0, "mean", "regret"),
@@ -49,35 +50,19 @@ PRIVATE: list[tuple[Any, ...]] = [
 ]
 
 
-def least(kind: str, setting: dict[str, Any], ratio: Fraction) -> tuple[float, Fraction]:
-    """The optimum of all rows at a rational e^epsilon by SciPy, and what its multipliers prove."""
-    program = verify.KINDS[kind](setting, None, (ratio, ratio), {})
-    assert not program.point
-    variables = [v for pmf, _ in program.pmfs for v in pmf] + list(program.boxes)
-    place = {v: at for at, v in enumerate(variables)}
-    names = list(program.names())
-    above, equal = np.zeros((len(names), len(place))), np.zeros((len(program.pmfs), len(place)))
-    for at, name in enumerate(names):
-        for v, a in program.row(name).terms.items():
-            low, high = verify.ends(a)
-            assert low == high
-            above[at, place[v]] = float(low)
-    limits = [float(verify.ends(program.row(name).limit)[0]) for name in names]
-    for at, (pmf, _) in enumerate(program.pmfs):
-        equal[at, [place[v] for v in pmf]] = 1.0
-    cost = [float(program.cost.get(v, 0)) for v in variables]
-    ones = [float(mass) for _, mass in program.pmfs]
-    solved = linprog(cost, above, limits, equal, ones, bounds=(0, None))
-    multipliers = [Fraction(max(0.0, -y)) for y in solved.ineqlin.marginals]
-    return solved.fun, Fraction(verify.bound(program, zip(names, multipliers, strict=True)))
-
-
 def accepted(found: Design) -> bool:
     try:
         verify.decide(displayed(found))
     except verify.Refused:
         return False
     return True
+
+
+def has_optimum(program: verify.Program, known: float) -> None:
+    """Whether a program's optimum over all rows, and what its multipliers prove, is a known one."""
+    value, multipliers = solved(program)
+    assert value == pytest.approx(known, abs=1e-11)
+    assert float(verify.bound(program, multipliers)) == pytest.approx(known, abs=1e-11)
 
 
 @pytest.mark.parametrize("rule", ["ladder", "permute-and-flip", "exponential"])
@@ -102,35 +87,15 @@ def test_a_step_is_not_decided() -> None:
 
 @pytest.mark.parametrize("loss", ["regret", "error"])
 @pytest.mark.parametrize("objective", ["mean", "worst-case"])
-def test_records_as_a_program_over_all_histograms(objective: str, loss: str) -> None:
+def test_records_as_a_program_over_all_histograms(objective: Any, loss: Any) -> None:
     """The same optimum over kernels that need not treat classes alike."""
-    records, classes, ratio = 4, 3, 2
-    inputs = [h for h in product(range(records + 1), repeat=classes) if sum(h) == records]
-    place = {h: at for at, h in enumerate(inputs)}
-    size = len(inputs) * classes
-    above: list[Any] = []
-    for h in inputs:
-        for a, b in permutations(range(classes), 2):
-            moved_to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
-            to = place.get(moved_to, -1)
-            for y in range(classes if to >= 0 else 0):
-                row = np.zeros(size + 1)
-                row[classes * place[h] + y], row[classes * to + y] = 1.0, -ratio
-                above.append(row)
-    losses = [max(h) - n if loss == "regret" else int(n < max(h)) for h in inputs for n in h]
-    cost = np.append(np.array(losses) / len(inputs), 0.0)
-    if objective == "worst-case":
-        cost = np.append(np.zeros(size), 1.0)
-        for at in range(len(inputs)):
-            row = np.append(np.zeros(size), -1.0)
-            row[classes * at : classes * (at + 1)] = losses[classes * at : classes * (at + 1)]
-            above.append(row)
-    equal = np.hstack([np.kron(np.eye(len(inputs)), np.ones(classes)), np.zeros((len(inputs), 1))])
-    solved = linprog(cost, np.array(above), np.zeros(len(above)), equal, np.ones(len(inputs)))
-    setting = dpopt.Plurality(records, classes, 1.0, objective, loss).to_dict()  # type: ignore[arg-type]
-    value, bound = least("plurality", setting, Fraction(ratio))
-    assert value == pytest.approx(solved.fun, abs=1e-11)
-    assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
+    inputs = list(compositions(4, 3))
+    edges = [(at, inputs.index(z)) for at, x in enumerate(inputs) for z in neighbours(x)]
+    losses = np.array([[max(x) - n for n in x] for x in inputs])
+    losses = losses if loss == "regret" else losses.clip(max=1)
+    prior = np.full(len(inputs), 1 / len(inputs)) if objective == "mean" else None
+    least = brute.least_loss(losses, edges, math.log(2), prior=prior)
+    has_optimum(program_of(dpopt.Plurality(4, 3, 1.0, objective, loss), ratio=2), least)
 
 
 @pytest.mark.parametrize("classes", [4, 5, 9])
@@ -148,31 +113,19 @@ def test_one_voter_of_more_classes_than_can_have_a_vote(classes: int) -> None:
 @pytest.mark.parametrize(("voters", "classes", "allowance"), [(3, 3, 2), (2, 5, 1)])
 def test_voters_as_a_program_over_all_votes(voters: int, classes: int, allowance: int) -> None:
     """Rows of all choices of corners in order, over rules that need not treat classes alike."""
-    ratio, growth = 2, 2**allowance
-    counts = [h for h in product(range(voters + 1), repeat=classes) if sum(h) == voters]
-    place = {h: at for at, h in enumerate(counts)}
+    ratio, counts = 2, list(compositions(voters, classes))
     above = set()
     for edges in product(product(range(classes), repeat=2), repeat=voters):
-        pmf: dict[Any, list[int]] = {}
-        for votes in product(range(2), repeat=voters):
-            h = [0] * classes
-            for edge, vote in zip(edges, votes, strict=True):
-                h[edge[vote]] += 1
-            sides = pmf.setdefault(tuple(h), [0, 0])
-            sides[0] += ratio ** votes.count(0)
-            sides[1] += ratio ** votes.count(1)
-        for y in range(classes):
-            row = [0] * (len(counts) * classes)
-            for h, (one, other) in pmf.items():
-                row[classes * place[h] + y] = one - growth * other
-            above.add(tuple(row))
+        first, second = (votes((0,) * classes, edges, Fraction(b, ratio + 1)) for b in (ratio, 1))
+        line = [first.get(h, 0) - ratio**allowance * second.get(h, 0) for h in counts]
+        lines = np.kron(np.array(line, float), np.eye(classes))
+        above |= {*map(tuple, lines)}
     missed = [int(n < max(h)) / len(counts) for h in counts for n in h]
-    rows, equal = np.array(sorted(above)), np.kron(np.eye(len(counts)), np.ones(classes))
-    solved = linprog(missed, rows, np.zeros(len(rows)), equal, np.ones(len(counts)))
-    setting = dpopt.Multiclass(voters, classes, 1.0, allowance).to_dict()
-    value, bound = least("multiclass", setting, Fraction(ratio))
-    assert value == pytest.approx(solved.fun, abs=1e-11)
-    assert float(bound) == pytest.approx(solved.fun, abs=1e-11)
+    equal = np.kron(np.eye(len(counts)), np.ones(classes))
+    rows, ones = np.array(sorted(above)), np.ones(len(counts))
+    best = linprog(missed, rows, np.zeros(len(rows)), equal, ones)
+    setting = dpopt.Multiclass(voters, classes, 1.0, allowance)
+    has_optimum(program_of(setting, ratio=ratio), best.fun)
 
 
 def moved(table: Table, step: int) -> list[Table]:
@@ -192,14 +145,9 @@ def broken(table: Table, ratio: Fraction) -> bool:
     """Whether a record replaced changes a probability by more, over all histograms in order."""
     inputs = table.inputs
     assert isinstance(inputs, SortedHistograms)
-    every = product(range(inputs.records + 1), repeat=inputs.categories)
-    known = {h: table.row(np.array(h)) for h in every if sum(h) == inputs.records}
-    for h, weights in known.items():
-        for a, b in permutations(range(inputs.categories), 2):
-            to = tuple(n - (y == a) + (y == b) for y, n in enumerate(h))
-            if to in known and any(w > ratio * v for w, v in zip(weights, known[to], strict=True)):
-                return True
-    return False
+    rows = {h: table.row(np.array(h)) for h in compositions(inputs.records, inputs.categories)}
+    pairs = ((rows[h], rows[z]) for h in rows for z in neighbours(h))
+    return any(w > ratio * v for row, other in pairs for w, v in zip(row, other, strict=True))
 
 
 @pytest.mark.parametrize(("records", "classes"), [(4, 3), (3, 4)])
@@ -250,66 +198,51 @@ def test_what_is_refused_is_named_and_measured(delta: float) -> None:
 
 
 def test_a_row_that_is_none_is_refused() -> None:
-    for kind, name in [
-        ("plurality", ("privacy", 0, 6, 2, 2)),
-        ("plurality", ("privacy", 99, 6, 1, 5)),
-        ("plurality", ("privacy", -1, 6, 1, 5)),
-        ("plurality", ("privacy", 7, 6, 1, 5)),
-        ("plurality", ("privacy", 8, 6, 1, 5)),
-        ("plurality", ("worst", 0)),
-        ("multiclass", ("corner", 1, (1, 0, 0), (5, 0, 0))),
-        ("multiclass", ("corner", 1, (1, 0, 0), (5, -1, 0))),
-        ("multiclass", ("corner", 3, (1, 0, 0), (4, 0, 0))),
-        ("multiclass", ("corner", 0, (1, 0, 0), (4, 0, 0))),
-        ("multiclass", ("corner", 1, (1, 0, 0), (4, 0))),
-        ("multiclass", ("privacy", 1, (1, 0, 0), (4, 0, 0))),
+    ballots, voters = (
+        displayed(dpopt.design(setting))
+        for setting in (dpopt.Plurality(6, 3, 1.0), dpopt.Multiclass(5, 3, 0.5, 2))
+    )
+    for program, name in [
+        (ballots, ("privacy", 0, 6, 2, 2)),
+        *((ballots, ("privacy", at, 6, 1, 5)) for at in (99, -1, 7, 8)),
+        (ballots, ("worst", 0)),
+        *((voters, ("corner", 1, (1, 0, 0), loops)) for loops in ((5, 0, 0), (5, -1, 0), (4, 0))),
+        *((voters, ("corner", size, (1, 0, 0), (4, 0, 0))) for size in (3, 0)),
+        (voters, ("privacy", 1, (1, 0, 0), (4, 0, 0))),
     ]:
-        found = {
-            "plurality": dpopt.design(dpopt.Plurality(6, 3, 1.0)),
-            "multiclass": dpopt.design(dpopt.Multiclass(5, 3, 0.5, 2)),
-        }
         with pytest.raises(verify.Malformed):
-            displayed(found[kind]).row(name)
+            program.row(name)
 
 
 def test_neighbours_are_those_of_the_package() -> None:
     for records, classes in ((6, 3), (1, 2), (2, 9), (5, 5), (12, 4)):
         inputs = SortedHistograms(records, classes)
-        setting = dpopt.Plurality(records, classes, 1.0).to_dict()
-        program = verify.KINDS["plurality"](setting, None, None, {})
+        program = program_of(dpopt.Plurality(records, classes, 1.0))
         names = list(program.names())
         assert len(set(names)) == len(names) == 2 * len(inputs.neighbours)
-        chances = [program.cost[v] for pmf, _ in program.pmfs for v in pmf[1:]]
         assert sum(inputs.row_sizes) == math.comb(records + classes - 1, records)
-        assert all(chance > 0 for chance in chances)
+        assert all(program.cost[v] > 0 for pmf, _ in program.pmfs for v in pmf[1:])
 
 
-@pytest.mark.parametrize(
-    "prior", ["dirichlet:1,1", "gauss:1", "point:0.5;0.5", f"dirichlet:{'1' * 111}"]
-)
-def test_a_prior_that_is_none_is_refused(prior: str) -> None:
-    with pytest.raises(verify.Malformed, match="prior is "):
-        verify.Ballots(3, 3, None).chances(prior)
-
-
-def test_a_prior_may_have_forty_characters_a_class() -> None:
-    longest = "dirichlet:1." + "0" * 108
+def test_a_prior_that_is_none_is_refused() -> None:
+    """It may have forty characters a class."""
+    chances, longest = verify.Ballots(3, 3, None).chances, "dirichlet:1." + "0" * 108
     assert len(longest) == 120
-    assert verify.Ballots(3, 3, None).chances(longest) == verify.Ballots(3, 3, None).chances(
-        "uniform"
-    )
+    assert chances(longest) == chances("uniform")
+    for prior in ("dirichlet:1,1", "gauss:1", "point:0.5;0.5", f"{longest}0"):
+        with pytest.raises(verify.Malformed, match="prior is "):
+            chances(prior)
 
 
-@pytest.mark.parametrize("spare", [0, 1, 5])
-def test_states_are_as_many_as_the_limit_allows(
-    spare: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_states_are_as_many_as_the_limit_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     """(6, 3) has seven sorted counts of three classes."""
-    monkeypatch.setattr(verify, "MOST", 21 + spare)
-    assert len(verify.Ballots(6, 3, None).states) == 7
-    monkeypatch.setattr(verify, "MOST", 20 - spare)
-    with pytest.raises(verify.Malformed, match="a size is beyond"):
-        verify.Ballots(6, 3, None)
+    for most in (21, 22, 26):
+        monkeypatch.setattr(verify, "MOST", most)
+        assert len(verify.Ballots(6, 3, None).states) == 7
+    for most in (20, 19, 15):
+        monkeypatch.setattr(verify, "MOST", most)
+        with pytest.raises(verify.Malformed, match="a size is beyond"):
+            verify.Ballots(6, 3, None)
 
 
 def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,14 +260,6 @@ def test_limits_of_a_plurality_are_those_that_are_told(monkeypatch: pytest.Monke
     program({**many, "records": 10_000, "prior": "uniform"}, None, None, {})
     with pytest.raises(verify.Malformed, match="10000 ballots"):
         program({**many, "records": 10_001, "prior": "uniform"}, None, None, {})
-
-
-def test_voters_that_are_none_are_refused() -> None:
-    setting = json.loads(json.dumps(dpopt.Multiclass(3, 3, 1.0, 2.0).to_dict()))
-    verify.allowed("multiclass", setting)
-    for name, value in (("epsilon", 0), ("voter_delta", 1), ("voter_delta", -1)):
-        with pytest.raises(verify.Malformed, match=f"{name} is {value}; it must be"):
-            verify.allowed("multiclass", {**setting, name: value})
 
 
 GENTLE = {(3, 0, 0): (32, 8, 8), (2, 1, 0): (24, 14, 10), (1, 1, 1): (16, 16, 16)}
@@ -395,15 +320,11 @@ def test_a_vote_that_is_impossible_next_to_one_is_not_stable() -> None:
     assert caught.value.missed == 1
 
 
-@pytest.mark.parametrize(
-    ("voters", "classes", "walked"), [(300, 2, True), (301, 2, False), (4, 3, True), (90, 6, False)]
-)
-def test_which_corners_are_walked(voters: int, classes: int, walked: bool) -> None:
-    assert verify.corners_are_few(voters, classes) is walked
-
-
-def test_corners_are_walked_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3))
-    assert verify.corners_are_few(5, 3)
-    monkeypatch.setattr(verify, "CORNERS", verify.corner_count(5, 3) - 1)
-    assert not verify.corners_are_few(5, 3)
+def test_which_corners_are_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verify.corners_are_few(300, 2)
+    assert verify.corners_are_few(4, 3)
+    assert not verify.corners_are_few(301, 2)
+    assert not verify.corners_are_few(90, 6)
+    for most, few in ((verify.corner_count(5, 3), True), (verify.corner_count(5, 3) - 1, False)):
+        monkeypatch.setattr(verify, "CORNERS", most)
+        assert verify.corners_are_few(5, 3) is few

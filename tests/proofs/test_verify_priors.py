@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 import dpopt
 from dpopt import Mollifier, Population, PublicPrior, verify
-from tests.proofs.judging import alone, displayed, optimum
+from tests.kernel import brute
+from tests.proofs.judging import alone, displayed, edited, optimum, program_of, run, saved
 
 MASSES = [0.05, 0.1, 0.15, 0.2, 0.5]
+PUBLIC = PublicPrior(MASSES, 1.0)
 USERS = [[0.4, 0.1, 0.1, 0.4], [0.0, 0.5, 0.5, 0.0], [0.1, 0.2, 0.3, 0.4]]
 CASES = {
     "Algorithm 1": (PublicPrior.example(), None),
@@ -33,18 +35,9 @@ CASES = {
         None,
     ),
 }
-NAMES = list(CASES)
 
 
-def saved(name: str, folder: Path) -> tuple[Any, Path, Path]:
-    """Return a case's design, its file and the file of its proof."""
-    setting, backend = CASES[name]
-    found = dpopt.design(setting, backend=backend)
-    found.save(folder / "x.json", proof=True)
-    return found, folder / "x.json", folder / "x.proof.json"
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_values_and_bounds_are_the_optimum_of_the_displayed_program(name: str) -> None:
     setting, backend = CASES[name]
     found = dpopt.design(setting, backend=backend)
@@ -56,28 +49,11 @@ def test_values_and_bounds_are_the_optimum_of_the_displayed_program(name: str) -
 def test_the_two_rows_of_a_prior_prove_what_the_whole_program_has_as_optimum(
     objective: Any, epsilon: float
 ) -> None:
-    setting = PublicPrior([0.3, 0.1, 0.4, 0.2], epsilon, objective=objective)
-    # n^2 (n - 1) rows of privacy, written out here.
-    n, q, r = 4, np.array([0.3, 0.1, 0.4, 0.2]), math.exp(epsilon)
-    above, limits = [], []
-    for i in range(n):
-        line = np.zeros(n * n + 1)
-        line[[i * n + i, -1]] = -1.0
-        above.append(line)
-        limits.append(-1.0)
-    for x in range(n):
-        for z in range(n):
-            for y in range(n if x != z else 0):
-                line = np.zeros(n * n + 1)
-                line[[x * n + y, z * n + y]] = 1.0, -r
-                above.append(line)
-                limits.append(0.0)
-    equal = [np.append(np.repeat(np.eye(n)[i], n), 0.0) for i in range(n)]
-    equal += [np.append(np.outer(q, np.eye(n)[y]).ravel(), 0.0) for y in range(n)]
-    solved = linprog(
-        np.append(np.zeros(n * n), 1.0), above, limits, equal, [*np.ones(n), *q], bounds=(0.0, 1.0)
-    )
-    assert dpopt.design(setting).bound == pytest.approx(solved.fun, abs=1e-8)
+    """All n^2 (n - 1) rows of privacy, written out by others."""
+    q, edges = np.array([0.3, 0.1, 0.4, 0.2]), list(permutations(range(4), 2))
+    least = brute.least_loss(1 - np.eye(4), edges, epsilon, fixed=q)
+    bound = dpopt.design(PublicPrior(q, epsilon, objective=objective)).bound
+    assert bound == pytest.approx(least, abs=1e-8)
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,124 +86,73 @@ def test_the_checker_makes_the_integers_that_are_drawn_from(
     assert moved / (2 * sum(q) * unit) <= verdict.missed
 
 
-@pytest.mark.parametrize("objective", ["minimax", "leximin"])
-def test_integers_of_a_greater_ratio_are_refused(
-    objective: Any,
-) -> None:
-    setting = PublicPrior(MASSES, 1.0, objective=objective).to_dict()
-    grown = verify.growth(Fraction(1))
-    # The room for rounding is 2^-40 of e^epsilon; twice as much is beyond it.
-    greater = verify.layers({**setting, "epsilon": 1 + 2.0**-39}, 62)
-    assert verify.decide_layers(verify.layers(setting, 62), grown)[0].slack > 0
-    with pytest.raises(verify.Refused, match="not private") as caught:
-        verify.decide_layers(greater, grown)
-    assert caught.value.at in range(5)
-    assert 0 < caught.value.missed < 1e-12
-
-
-@pytest.mark.parametrize("place", range(3))
-def test_a_unit_moved_beyond_the_room_of_a_column_is_refused(place: int) -> None:
-    grown = verify.growth(Fraction(1))
-    made = verify.layers(PublicPrior(MASSES, 1.0).to_dict(), 62)
-    low, _, unit = grown(126)
-
-    def moved(extra: int) -> verify.Layers:
-        return replace(made, e=[*made.e[:place], extra, *made.e[place + 1 :]])
-
-    # The most that e^epsilon times the column's other entries allow, and a unit more.
-    most = low * made.w[place] // unit
-    verify.decide_layers(moved(most), grown)
-    with pytest.raises(verify.Refused, match=f"not private: category {place}"):
-        verify.decide_layers(moved(most + 1), grown)
-
-
-def edited(path: Path, change: Any) -> None:
-    """Change the body of a file."""
-    held = json.loads(path.read_text())
-    change(held.get("body", held))
-    path.write_text(json.dumps(held))
-
-
 @pytest.mark.parametrize("name", ["program of the prior", "population"])
 def test_units_moved_beyond_the_slack_of_a_kernel_are_refused(name: str, tmp_path: Path) -> None:
-    found, path, _ = saved(name, tmp_path)
-    table, low = found.table, verify.exp(Fraction(1))[0]
+    path, _ = saved(CASES[name][0], tmp_path, CASES[name][1])
+    table, low = dpopt.load(path).table, verify.exp(Fraction(1))[0]
     weights = [table.row(x) for x in range(table.inputs.inputs)]
     slack, x, y = min(
         (low * b[y] - a[y], x, y)
-        for x, a in enumerate(weights)
-        for z, b in enumerate(weights)
+        for (x, a), (_, b) in permutations(enumerate(weights), 2)
         for y in range(len(a))
-        if x != z
     )
-
-    def change(body: Any, units: int) -> None:
-        row = body["table"]["weights"][x]
-        other = (y + 1) % len(row)
-        row[y], row[other] = str(int(row[y]) + units), str(int(row[other]) - units)
-
     assert slack >= 0
-    edited(path, lambda body: change(body, slack // 1 + 1))
-    assert verify.main([str(path)]) == 4
-    done = alone(tmp_path / "empty", path)
-    assert done.returncode == 4
-    assert "above e^epsilon" in done.stderr
+    body = json.loads(path.read_text())["body"]
+    row, units = body["table"]["weights"][x], slack // 1 + 1
+    other = (y + 1) % len(row)
+    row[y], row[other] = str(int(row[y]) + units), str(int(row[other]) - units)
+    edited(path, body=body)
+    ended = alone(tmp_path / "empty", path)
+    assert (ended.returncode, "above e^epsilon" in ended.stderr) == (4, True)
 
 
-def test_a_unit_outside_the_mollifier_is_refused(tmp_path: Path) -> None:
-    found, path, _ = saved("mollifier", tmp_path)
+def test_units_that_are_beyond_or_none_are_refused(tmp_path: Path) -> None:
+    path, _ = saved(Mollifier.example(), tmp_path)
+    body = json.loads(path.read_text())["body"]
     # Category 0 is at its upper limit, category 1 at none: q e^(1/2) = 0.412... of 2^64.
-    half, total = verify.exp(Fraction(1, 2))[0], sum(found.table)
-    slack = half / 4 * total - found.table[0]
-    assert 0 <= slack < 1
-
-    def change(body: Any) -> None:
-        units = [int(unit) for unit in body["table"]]
-        body["table"] = [str(units[0] + 1), str(units[1]), str(units[2] - 1)]
-
-    edited(path, change)
-    assert verify.main([str(path)]) == 4
-
-
-@pytest.mark.parametrize("bits", [1, 30])
-def test_too_few_bits_are_refused(bits: int, tmp_path: Path) -> None:
-    _, path, _ = saved("Algorithm 1", tmp_path)
-    edited(path, lambda body: body["table"].update(bits=bits))
-    assert verify.main([str(path)]) == 4
+    first, second, third = (int(unit) for unit in body["table"])
+    assert 0 <= verify.exp(Fraction(1, 2))[0] / 4 * (first + second + third) - first < 1
+    edited(path, body=body | {"table": [str(first + 1), str(second), str(third - 1)]})
+    assert run(path)[0] == 4
+    for units in (["1", "1"], ["0", "0", "0"]):
+        with pytest.raises(verify.Malformed, match="not those of the categories"):
+            program_of(Mollifier.example(), units)
+    # Too few bits.
+    path, _ = saved(PublicPrior.example(), tmp_path)
+    body = json.loads(path.read_text())["body"]
+    for bits in (1, 30):
+        edited(path, body=body | {"table": body["table"] | {"bits": bits}})
+        assert run(path)[0] == 4
 
 
 @pytest.mark.slow
 def test_a_file_that_states_no_residuals_is_told_what_it_misses(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     prior = rng.dirichlet(np.ones(12))
-    setting = Population(prior, 2.0, rng.dirichlet(np.ones(12), size=10))
-    found = dpopt.design(setting)
-    found.save(tmp_path / "x.json", proof=True)
-    done = alone(tmp_path / "empty", tmp_path / "x.json", tmp_path / "x.proof.json")
+    path, proof = saved(Population(prior, 2.0, rng.dirichlet(np.ones(12), size=10)), tmp_path)
+    done = alone(tmp_path / "empty", path, proof)
     assert (done.returncode, done.stderr) == (0, "")
-    program, told = displayed(found), done.stdout.partition("missed by at most ")[2]
-    assert float(told.split()[0]) == pytest.approx(float(verify.decide(program).missed), rel=1e-2)
-    assert verify.decide(program).missed < 1e-13
+    missed = float(verify.decide(displayed(dpopt.load(path))).missed)
+    said = done.stdout.partition("missed by at most ")[2]
+    assert float(said.split()[0]) == pytest.approx(missed, rel=1e-2)
+    assert missed < 1e-13
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
 def test_many_categories_have_a_proof_of_two_multipliers(objective: Any, tmp_path: Path) -> None:
     masses = np.random.default_rng(3).uniform(size=20_000)
-    found: Any = dpopt.design(PublicPrior(masses / masses.sum(), 8.0, objective=objective))
-    assert found.bound.how == "float"
-    found.save(tmp_path / "x.json", proof=True)
-    held = json.loads((tmp_path / "x.proof.json").read_text())
+    setting = PublicPrior(masses / masses.sum(), 8.0, objective=objective)
+    path, proof = saved(setting, tmp_path)
+    held, normal = json.loads(proof.read_text()), list(map(Fraction, setting.labelled.masses))
     assert held["multipliers"] == [["lemma 3", "1"], ["worst", "1"]]
-    least = Fraction(found.setting.labelled.masses.min()) / sum(
-        map(Fraction, found.setting.labelled.masses.tolist())
-    )
+    least = min(normal) / sum(normal)
     # Theorem 1 with e^8 from its series.
     r = sum(Fraction(8**k, math.factorial(k)) for k in range(80))
     assert float(verify.number(held["bound"])) == pytest.approx(
         float((1 - least) / (r * least + 1 - least)), rel=1e-14
     )
-    assert verify.main([str(tmp_path / "x.json"), str(tmp_path / "x.proof.json")]) == 0
+    assert run(path, proof)[0] == 0
 
 
 def rows_of(made: verify.Layers) -> list[list[int]]:
@@ -310,24 +235,28 @@ def test_columns_and_drift_of_layers_are_those_of_all_their_integers(made: verif
     ]
     exact = Fraction(sum(moved), 2 * mass * total)
     assert exact <= made.drift() <= exact + Fraction(2 * len(made.q), total)
+    # A rate is a row's rest for each share rounded down.
+    fine = 1 << made.bits + 64
+    for (rest, shares), rate in zip(made.rests, made.rates, strict=True):
+        assert 0 <= Fraction(rest * fine, shares) - rate < 1
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+@pytest.mark.usefixtures("any_drift")
+def test_integers_that_are_no_distribution_are_refused() -> None:
+    verify.decide_layers(LAYERED[0], ratio(9, 9, 1))
+    # A category may keep no more than what others are given.
+    assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)
+    changes: list[Any] = [
         {"w": [-1, 500, 700, 0]},
         {"e": [-1, 900, 1100, 2596]},
         {"k": [1, 2, -4, 9]},
         {"e": [4097, 900, 1100, 2596]},
         # The last category has nobody to give its rest to.
         {"e": [700, 900, 1100, 2595]},
-    ],
-)
-@pytest.mark.usefixtures("any_drift")
-def test_integers_that_are_no_distribution_are_refused(change: Any) -> None:
-    verify.decide_layers(LAYERED[0], ratio(9, 9, 1))
-    with pytest.raises(verify.Refused, match="no distribution"):
-        replace(LAYERED[0], **change).rests  # noqa: B018
+    ]
+    for change in changes:
+        with pytest.raises(verify.Refused, match="no distribution"):
+            replace(LAYERED[0], **change).rests  # noqa: B018
 
 
 @pytest.mark.usefixtures("any_drift")
@@ -345,25 +274,31 @@ def test_a_prior_s_slack_rows_and_drift_are_those_of_all_entries() -> None:
     assert 0 <= Fraction(least, 1 << 12) - kept <= Fraction(2, 1 << 12)
 
 
-def test_a_drift_at_its_limit_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = LAYERED[0]
-    monkeypatch.setattr(verify, "RESIDUAL", made.drift())
-    verify.decide_layers(made, ratio(9, 9, 1))
-    monkeypatch.setattr(verify, "RESIDUAL", made.drift() - Fraction(1, 1 << 40))
-    with pytest.raises(verify.Refused, match="the prior is kept up to"):
-        verify.decide_layers(made, ratio(9, 9, 1))
-
-
-@pytest.mark.usefixtures("any_drift")
-def test_a_column_at_its_limit_is_private() -> None:
-    """The ratio of a column's bounds as e^epsilon is exactly enough, and a little less is not."""
-    made = LAYERED[0]
-    largest = max(Fraction(most, least) for _, least, most in made.columns())
+def test_a_column_and_a_drift_at_their_limits_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers, exact = LAYERED[0], ratio(9, 9, 1)
+    monkeypatch.setattr(verify, "RESIDUAL", layers.drift())
+    verify.decide_layers(layers, exact)
+    # The ratio of a column's bounds as e^epsilon is exactly enough, and a little less is not.
+    largest = max(Fraction(most, least) for _, least, most in layers.columns())
     over, under = largest.numerator, largest.denominator
-    assert verify.decide_layers(made, ratio(over, over, under))[0].slack == 0
+    assert verify.decide_layers(layers, ratio(over, over, under))[0].slack == 0
     with pytest.raises(verify.Refused, match="not private") as caught:
-        verify.decide_layers(made, ratio(over - 1, over, under))
+        verify.decide_layers(layers, ratio(over - 1, over, under))
     assert caught.value.missed > 0
+    monkeypatch.setattr(verify, "RESIDUAL", layers.drift() - Fraction(1, 1 << 40))
+    with pytest.raises(verify.Refused, match="the prior is kept up to"):
+        verify.decide_layers(layers, exact)
+    # The most that e^epsilon times a column's other entries allow, and a unit more.
+    grown, layers = verify.growth(Fraction(1)), verify.layers(PUBLIC.to_dict(), 62)
+    low, _, unit = grown(126)
+    monkeypatch.undo()
+    for place in range(3):
+        e = list(layers.e)
+        e[place] = low * layers.w[place] // unit
+        verify.decide_layers(replace(layers, e=e), grown)
+        e[place] += 1
+        with pytest.raises(verify.Refused, match=f"not private: category {place}"):
+            verify.decide_layers(replace(layers, e=e), grown)
 
 
 @pytest.mark.parametrize("objective", ["minimax", "leximin"])
@@ -449,28 +384,3 @@ def test_a_distribution_at_the_end_of_its_box_is_private_and_a_unit_beyond_is_no
     # So is what e^(epsilon / 2) is not known well enough for.
     with pytest.raises(verify.Refused, match="too close to be decided"):
         verify.decide_box([99, 301], q, ratio(7, 9, 4))
-
-
-@pytest.mark.parametrize("units", [["1", "1"], ["0", "0", "0"]])
-def test_units_that_are_no_weights_of_the_categories_are_refused(units: list[str]) -> None:
-    setting = Mollifier([0.2, 0.3, 0.5], 1.0, [0.5, 0.3, 0.2]).to_dict()
-    with pytest.raises(verify.Malformed, match="not those of the categories"):
-        verify.mollifier(setting, units, None, {})
-
-
-def test_users_below_0_are_refused() -> None:
-    setting = json.loads(json.dumps(Population(MASSES, 1.0, [MASSES[::-1]]).to_dict()))
-    verify.allowed("population", setting)
-    with pytest.raises(verify.Malformed, match="users is"):
-        verify.allowed("population", {**setting, "users": [[1.1, -0.1, 0, 0, 0]]})
-
-
-@pytest.mark.parametrize("made", LAYERED, ids=range(len(LAYERED)))
-def test_a_rate_is_a_row_s_rest_for_each_share_rounded_down(made: verify.Layers) -> None:
-    fine = 1 << made.bits + 64
-    for (rest, shares), rate in zip(made.rests, made.rates, strict=True):
-        assert 0 <= Fraction(rest * fine, shares) - rate < 1
-
-
-def test_a_category_may_keep_no_more_than_what_others_are_given() -> None:
-    assert replace(LAYERED[0], e=[0, 900, 1100, 2596]).rests[0] == (4096, 15)

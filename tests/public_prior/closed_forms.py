@@ -1,42 +1,85 @@
-"""The paper's recursion and the leximin closed form, written from their definitions."""
+"""Kernels that keep a public prior, from their definitions: in floats or, exactly, in fractions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
-from scipy.optimize import brentq
+import numpy.typing as npt
+import pytest
 
+from dpopt import Design, PublicPrior, design
 from dpopt._types import Matrix, Vector
+
+over_objectives = pytest.mark.parametrize("objective", ["minimax", "leximin"])
+
+
+def kernel_for(q: npt.ArrayLike, epsilon: float, objective: Any = "minimax") -> Design:
+    """The package's design for a prior."""
+    return design(PublicPrior(q, epsilon, objective=objective))
+
+
+def recursion(q: Sequence[Any], r: Any) -> list[list[Any]]:
+    """Algorithm 1 as the paper prints it, block by block, for an ascending prior."""
+    if len(q) == 1:
+        return [[1]]
+    d, others = r * q[0] + 1 - q[0], sum(q[1:])
+    inner = recursion([mass / others for mass in q[1:]], r)
+    scale = 1 - q[0] / d
+    top = [r * q[0] / d, *(mass / d for mass in q[1:])]
+    return [top, *([q[0] / d, *(scale * entry for entry in row)] for row in inner)]
+
+
+def leximin(q: Sequence[Any], r: Any) -> tuple[list[Any], list[list[Any]]]:
+    """The diagonal and the kernel of the page, M from the ascending b one after the other."""
+    n, b = len(q), [r * mass / (1 + (r - 1) * mass) for mass in q]
+    level = r
+    for first in range(n + 1):
+        # The first categories are at their b, the others at M.
+        level = (r - sum(b[:first])) / (r - 1 + n - first)
+        if first == n or b[first] >= level:
+            break
+    d = [min(value, level) for value in b]
+    u, rho = [value / r for value in d], [(r - 1) * (level - value) / r for value in d]
+    kappa = [mass - low * (1 + (r - 1) * mass) for mass, low in zip(q, u, strict=True)]
+    total = sum(kappa)
+    kernel = [
+        [
+            u[j] * (r if i == j else 1) + (rho[i] * kappa[j] / total if total else 0)
+            for j in range(n)
+        ]
+        for i in range(n)
+    ]
+    return d, kernel
 
 
 def algorithm_one(prior: Vector, epsilon: float) -> Matrix:
-    """Algorithm 1 block by block, in the caller's order of categories."""
+    """Algorithm 1 in the caller's order of categories."""
+    return _in_order(prior, recursion(np.sort(prior).tolist(), math.exp(epsilon)))
+
+
+def leximin_kernel(prior: Vector, epsilon: float) -> Matrix:
+    """The leximin kernel in the caller's order of categories."""
+    return _in_order(prior, leximin(np.sort(prior).tolist(), math.exp(epsilon))[1])
+
+
+def _in_order(prior: Vector, ascending: list[list[float]]) -> Matrix:
     order = np.argsort(prior, kind="stable")
     kernel = np.empty((prior.size, prior.size))
-    kernel[np.ix_(order, order)] = _block(prior[order], math.exp(epsilon))
+    kernel[np.ix_(order, order)] = ascending
     return kernel
 
 
-def _block(q: Vector, e: float) -> Matrix:
-    if q.size == 1:
-        return np.ones((1, 1))
-    d = e * q[0] + 1 - q[0]
-    kernel = np.empty((q.size, q.size))
-    kernel[0, 0], kernel[0, 1:], kernel[1:, 0] = e * q[0] / d, q[1:] / d, q[0] / d
-    if q.size == 2:
-        kernel[1, 1] = ((e - 1) * q[0] + 1 - q[0]) / d
-    else:
-        kernel[1:, 1:] = (1 - q[0] / d) * _block(q[1:] / q[1:].sum(), e)
-    return kernel
-
-
-def leximin_diagonal(prior: Vector, epsilon: float) -> Vector:
-    """min(b, M), where M solves (e - 1) M + sum_j min(b_j, M) = e."""
-    e = math.exp(epsilon)
-    b = e * prior / (e * prior + 1 - prior)
-    level = brentq(lambda m: (e - 1) * m + np.minimum(b, m).sum() - e, 0.0, 2.0, xtol=1e-15)
-    return np.minimum(b, level)
+def all_kernels(q: Vector, epsilon: float) -> tuple[cp.Variable, list[cp.Constraint]]:
+    """Any private kernel that keeps q, in cvxpy, every privacy row written out."""
+    kernel = cp.Variable((q.size, q.size), bounds=[0, 1])
+    held = [cp.sum(kernel, axis=1) == 1, q @ kernel == q]
+    held += [kernel[i] <= math.exp(epsilon) * kernel[j] for i, j in permutations(range(q.size), 2)]
+    return kernel, held
 
 
 def priors(seed: int, count: int, most: int) -> list[Vector]:

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dpopt
-from dpopt import Design, ParameterError
-from dpopt.public_prior import (
-    public_distribution,
-)
-from tests.public_prior.closed_forms import algorithm_one
-
-Maker = Callable[[npt.ArrayLike, float], Design]
-MAKERS: dict[str, Maker] = {
-    objective: lambda q, epsilon, objective=objective: dpopt.design(
-        dpopt.PublicPrior(q, epsilon, objective=objective)
-    )
-    for objective in ("minimax", "leximin")
-}
+from dpopt import ParameterError
+from dpopt.public_prior import public_distribution
+from tests.public_prior.closed_forms import algorithm_one, kernel_for, over_objectives
 
 
 def priors() -> st.SearchStrategy[list[float]]:
@@ -45,17 +31,14 @@ def test_equals_the_printed_recursion(n: int, epsilon: float) -> None:
         q = rng.dirichlet(np.full(n, concentration)) + 1e-9
         q = (q / q.sum())[rng.permutation(n)]
         expected = algorithm_one(q, epsilon)
-        found = dpopt.design(dpopt.PublicPrior(q, epsilon))
+        found = kernel_for(q, epsilon)
         assert found.kernel == pytest.approx(expected, rel=1e-11, abs=1e-14)
         assert found.diagonal == pytest.approx(np.diag(expected), rel=1e-11, abs=1e-14)
 
 
 def test_example_1_of_the_paper() -> None:
     p, q = np.array([0.05, 0.95]), [0.01, 0.99]
-    informed, uniform = (
-        dpopt.design(dpopt.PublicPrior(q, 2.0)),
-        dpopt.design(dpopt.PublicPrior([0.5, 0.5], 2.0)),
-    )
+    informed, uniform = kernel_for(q, 2.0), kernel_for([0.5, 0.5], 2.0)
     assert abs(p - informed.apply(p)).sum() / 2 == pytest.approx(0.0376, abs=5e-5)
     assert abs(p - uniform.apply(p)).sum() / 2 == pytest.approx(0.107, abs=5e-4)
     assert informed.gamma_tv == pytest.approx(0.93055, abs=5e-6)
@@ -63,21 +46,23 @@ def test_example_1_of_the_paper() -> None:
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@over_objectives
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 77])
-def test_uniform_prior_gives_randomised_response(n: int, maker: Maker) -> None:
+def test_uniform_prior_gives_randomised_response(n: int, objective: str) -> None:
     e = math.exp(1.3)
     response = (np.ones((n, n)) + (e - 1) * np.eye(n)) / (e + n - 1)
     # The integers are made for e^epsilon less 2^-40 of what is above 1.
-    assert maker(np.full(n, 1 / n), 1.3).kernel == pytest.approx(response, abs=1e-12)
+    assert kernel_for(np.full(n, 1 / n), 1.3, objective).kernel == pytest.approx(
+        response, abs=1e-12
+    )
 
 
 @given(q=priors(), epsilon=st.sampled_from([1e-6, 0.3, 2.0, 9.0, 40.0, 300.0]), data=st.data())
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@over_objectives
 def test_is_a_private_kernel_that_keeps_the_prior(
-    maker: Maker, q: list[float], epsilon: float, data: st.DataObject
+    objective: str, q: list[float], epsilon: float, data: st.DataObject
 ) -> None:
-    kernel = maker(q, epsilon)
+    kernel = kernel_for(q, epsilon, objective)
     matrix, masses = kernel.kernel, kernel.setting.labelled.masses
     assert matrix.sum(axis=1) == pytest.approx(np.ones(len(q)), abs=1e-13)
     assert masses @ matrix == pytest.approx(masses, rel=1e-9, abs=1e-15)
@@ -86,24 +71,23 @@ def test_is_a_private_kernel_that_keeps_the_prior(
     assert kernel.worst_tv == pytest.approx(kernel.gamma_tv, abs=2e-12)
     assert np.diag(matrix) == pytest.approx(kernel.diagonal, rel=1e-12)
     shuffle = np.array(data.draw(st.permutations(range(len(q)))))
-    moved = maker(np.array(q)[shuffle], epsilon).kernel
+    moved = kernel_for(np.array(q)[shuffle], epsilon, objective).kernel
     assert moved == pytest.approx(matrix[np.ix_(shuffle, shuffle)], rel=1e-9, abs=1e-14)
 
 
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_apply_is_the_product_with_the_matrix(maker: Maker) -> None:
+@over_objectives
+def test_apply_is_the_product_with_the_matrix(objective: str) -> None:
     rng = np.random.default_rng(5)
-    kernel = maker(rng.dirichlet(np.ones(30)), 3.0)
+    kernel = kernel_for(rng.dirichlet(np.ones(30)), 3.0, objective)
     users = rng.dirichlet(np.ones(30), size=50)
     assert kernel.apply(users) == pytest.approx(users @ kernel.kernel, abs=1e-14)
     assert kernel.apply(users[3]) == pytest.approx(kernel.apply(users)[3], abs=1e-15)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("maker", [*MAKERS.values()][:1], ids=[*MAKERS][:1])
-def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
+def test_a_batch_of_users_is_not_copied_as_a_whole() -> None:
     rng = np.random.default_rng(7)
-    kernel = maker(rng.dirichlet(np.ones(2_000)), 1.0)
+    kernel = kernel_for(rng.dirichlet(np.ones(2_000)), 1.0)
     users = rng.dirichlet(np.ones(2_000), size=200)
     each = np.array([kernel.apply(user) for user in users])
     tracemalloc.start()
@@ -119,11 +103,11 @@ def test_a_batch_of_users_is_not_copied_as_a_whole(maker: Maker) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_a_hundred_thousand_labels(maker: Maker) -> None:
+@over_objectives
+def test_a_hundred_thousand_labels(objective: str) -> None:
     rng = np.random.default_rng(6)
     q = rng.random(100_000) + 1e-6
-    kernel = maker(q / q.sum(), 8.0)
+    kernel = kernel_for(q / q.sum(), 8.0, objective)
     masses = kernel.setting.labelled.masses
     assert abs(kernel.apply(masses) - masses).sum() < 1e-11
     category = int(np.argmin(masses))
@@ -155,9 +139,3 @@ def test_nearly_normalised_priors_are_divided_by_their_sum() -> None:
     prior = public_distribution([0.25, 0.75 + 5e-10])
     assert math.fsum(prior.masses) == pytest.approx(1.0, abs=1e-16)
     assert not prior.masses.flags.writeable
-
-
-def test_ties_are_treated_alike() -> None:
-    for maker, place in itertools.product(MAKERS.values(), (0, 1)):
-        diagonal = maker([0.2, 0.2, 0.6], 2.0).diagonal
-        assert diagonal[place] == pytest.approx(diagonal[1 - place], rel=1e-14)

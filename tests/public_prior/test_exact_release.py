@@ -6,37 +6,23 @@ import inspect
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 from io import BytesIO
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import dpopt
 from dpopt import Design, ParameterError, verify
 from dpopt.privacy import exp_lower
-from dpopt.privacy.guarantee import Guarantee
 from dpopt.public_prior import draw_own_category
 from dpopt.public_prior.layers import LayeredTable
-from dpopt.table import Graph, Table, certify_table
 from tests.kernel.brute import sure
+from tests.oracles import follow
+from tests.public_prior.closed_forms import kernel_for, over_objectives
 
 DRAWS = 30_000
-FALSE_ALARM = 1e-9
-Maker = Callable[[npt.ArrayLike, float], Design]
-MAKERS: dict[str, Maker] = {
-    objective: lambda q, epsilon, objective=objective: dpopt.design(
-        dpopt.PublicPrior(q, epsilon, objective=objective)
-    )
-    for objective in ("minimax", "leximin")
-}
 REFERENCE = [0.2, 0.05, 0.5, 0.1, 0.15]
 PRIORS = [
     [1.0],
@@ -62,9 +48,9 @@ def probabilities(kernel: Design) -> list[list[Fraction]]:
 @pytest.mark.sample(32)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 16.0, 100.0, 600.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_every_pair_of_rows_is_private(maker: Maker, q: list[float], epsilon: float) -> None:
-    kernel = maker(q, epsilon)
+@over_objectives
+def test_every_pair_of_rows_is_private(objective: str, q: list[float], epsilon: float) -> None:
+    kernel = kernel_for(q, epsilon, objective)
     rows, r = probabilities(kernel), exp_lower(epsilon, 4000)
     slacks = []
     for row in rows:
@@ -85,83 +71,21 @@ def test_every_pair_of_rows_is_private(maker: Maker, q: list[float], epsilon: fl
     assert floats == pytest.approx(kernel.kernel, rel=1e-9, abs=3e-12)
 
 
-@given(
-    parts=st.lists(st.integers(1, 10**6), min_size=1, max_size=9),
-    epsilon=st.floats(1e-4, 30.0),
-    name=st.sampled_from(list(MAKERS)),
-)
-def test_drift_bounds_what_the_prior_moves(parts: list[int], epsilon: float, name: str) -> None:
-    q = np.array(parts) / sum(parts)
-    kernel = MAKERS[name](q, epsilon)
-    exact = [Fraction(float(mass)) for mass in kernel.setting.labelled.masses]
-    mass = sum(exact)
-    rows = probabilities(kernel)
-    after = [sum(m * row[j] for m, row in zip(exact, rows, strict=True)) for j in range(len(q))]
-    moved = sum(abs(a - m) for a, m in zip(after, exact, strict=True)) / mass / 2
-    assert moved <= kernel.drift < 1e-11
-    # The masses are rounded to the bits of the weights first: less than one unit each.
-    assert kernel.drift - moved <= Fraction(5 * len(q), 1 << kernel.table.bits)
-
-
-def layers(
-    bits: int, base: list[int], extra: list[int], shares: list[int], *, flat: bool
-) -> verify.Layers:
-    """Layers by hand; the masses are those that make the prior kept, or any."""
-    return verify.Layers(bits, flat, [1] * len(base), base, extra, shares)
-
-
 class ByHand(LayeredTable):
     """A table whose integers are given."""
 
     def __init__(self, rows: verify.Layers) -> None:
-        vars(self).update(vars(LayeredTable.of(uniform(len(rows.w)), 1.0, "minimax")))
+        labelled = kernel_for(np.full(len(rows.w), 1 / len(rows.w)), 1.0).setting.labelled
+        vars(self).update(vars(LayeredTable.of(labelled, 1.0, "minimax")))
         vars(self).update(bits=rows.bits, layers=rows)
-
-
-def uniform(n: int) -> Any:
-    return dpopt.design(dpopt.PublicPrior(np.full(n, 1 / n), 1.0)).setting.labelled
-
-
-@given(
-    data=st.data(),
-    flat=st.booleans(),
-    epsilon=st.sampled_from([0.5, 1.0, 3.0]),
-    n=st.integers(2, 4),
-)
-def test_what_is_decided_is_private(
-    data: st.DataObject, flat: bool, epsilon: float, n: int
-) -> None:
-    small = st.lists(st.integers(0, 40), min_size=n, max_size=n)
-    base, extra, shares = data.draw(small), data.draw(small), data.draw(small)
-    if not flat:
-        extra = [*extra[:-1], 128 - sum(base[:-1])]
-    rows = layers(7, base, extra, shares, flat=flat)
-    low, _, unit = verify.growth(Fraction(epsilon))(71)
-    try:
-        columns = list(rows.columns())
-    except verify.Refused:
-        return
-    weights = [ByHand(rows).row(i) for i in range(n)]
-    assert all(sum(row) == 128 and min(row) >= 0 for row in weights)
-    for j, ((kept, least, most), column) in enumerate(
-        zip(columns, zip(*weights, strict=True), strict=True)
-    ):
-        assert least <= min(column)
-        assert max(column) <= most
-        assert kept <= column[j] <= kept + 2
-        if not flat:
-            assert min(column) <= least + 2
-            assert most - 3 <= max(column)
-    if min(low * least - unit * most for _, least, most in columns) >= 0:
-        table = Table(Graph(n, n), tuple(w for row in weights for w in row), 128)
-        assert certify_table(table, Guarantee(epsilon)).slack >= 0
 
 
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize("bits", [3, 4, 6])
 def test_all_integers_together_give_the_weights(bits: int, flat: bool) -> None:
     base, extra = [1, 0, 2, 0], [2, 1, 3, 1 if flat else (1 << bits) - 3]
-    table = ByHand(layers(bits, base, extra, [2, 0, 3, 1], flat=flat))
+    # The masses are those that make the prior kept, or any.
+    table = ByHand(verify.Layers(bits, flat, [1] * 4, base, extra, [2, 0, 3, 1]))
     drawn = np.arange(1 << bits, dtype=np.uint8) << np.uint8(8 - bits)
     for i in range(4):
         weights = table.row(i)
@@ -185,27 +109,21 @@ def by_hand(rows: verify.Layers, i: int, u: int) -> int:
     return first + sum(mark <= u - total - rows.e[i] for mark in marks) - 1
 
 
-def layers_of(rows: verify.Layers, i: int) -> tuple[int, int, int]:
-    """The base of a row in all, what it splits, and the sum of the shares that it is split over."""
-    base = sum(rows.w if rows.flat else rows.w[:i])
-    shares = sum(rows.k if rows.flat else rows.k[i + 1 :])
-    return base, (1 << rows.bits) - base - rows.e[i], shares
-
-
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 500.0])
 @pytest.mark.parametrize("q", PRIORS, ids=str)
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: float) -> None:
+@over_objectives
+def test_integers_next_to_every_border(objective: str, q: list[float], epsilon: float) -> None:
     """Each border of each layer, from below and from above."""
-    table = maker(q, epsilon).table
+    table = kernel_for(q, epsilon, objective).table
     rows, bits, n = table.layers, table.bits, len(q)
     order = table.public.order.tolist()
     for i in range(n):
         row = table.row(order[i])
         sums = list(accumulate(row[category] for category in order))
-        base, rest, over = layers_of(rows, i)
-        own = (1 << bits) - rest
+        base = sum(rows.w if rows.flat else rows.w[:i])
+        own, over = base + rows.e[i], sum(rows.k if rows.flat else rows.k[i + 1 :])
+        rest = (1 << bits) - own
         shares = [rest * c // (over or 1) for c in accumulate(rows.k, initial=0)]
         bases = accumulate(rows.w, initial=0)
         borders = {*sums, *bases, base, own, *(own + c for c in shares)}
@@ -219,48 +137,28 @@ def test_integers_next_to_every_border(maker: Maker, q: list[float], epsilon: fl
             assert table.category(i, u) == by_hand(rows, i, u)
 
 
-def check_pmf(labels: object, pmf: np.ndarray) -> None:
-    found = Counter(np.asarray(labels).tolist())
-    assert set(found) <= set(range(pmf.size))
-    assert pmf.min() * DRAWS >= 5
-    observed = [found[i] for i in range(pmf.size)]
-    assert chisquare(observed, pmf / pmf.sum() * DRAWS).pvalue > FALSE_ALARM
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_releases_follow_the_rows(maker: Maker) -> None:
-    kernel = maker(REFERENCE, 1.5)
-    for category in range(5):
-        own = np.full(DRAWS, category)
-        check_pmf(kernel.release(own), kernel.kernel[category])
-        check_pmf(kernel.simulate(own, np.random.default_rng(category)), kernel.kernel[category])
-
-
 @pytest.mark.sample(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_releases_from_counts_follow_pk(maker: Maker) -> None:
-    kernel, counts = maker(REFERENCE, 2.5), np.array([4, 0, 1, 0, 3])
+@over_objectives
+def test_releases_from_counts_follow_pk(objective: str) -> None:
+    kernel, counts = kernel_for(REFERENCE, 2.5, objective), np.array([4, 0, 1, 0, 3])
     pmf = kernel.apply(counts / 8)
-    check_pmf(kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5)), pmf)
+    released = kernel.release(draw_own_category(np.tile(counts, (DRAWS, 1)), 5))
+    assert follow(np.asarray(released).tolist(), pmf)
     large = [[Fraction(int(c), 8 * 10**30) for c in counts]] * DRAWS
     own = draw_own_category(large, 5, np.random.default_rng(0))
-    check_pmf(kernel.simulate(own, np.random.default_rng(1)), pmf)
+    assert follow(np.asarray(kernel.simulate(own, np.random.default_rng(1))).tolist(), pmf)
 
 
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_releases_of_many_words_follow_the_rows(maker: Maker) -> None:
-    kernel = maker([0.1, 0.2, 0.3, 0.4], 3.0)
+@over_objectives
+def test_releases_of_many_words_follow_the_rows(objective: str) -> None:
+    kernel = kernel_for([0.1, 0.2, 0.3, 0.4], 3.0, objective)
     assert kernel.table.bits < 200
-    wide = maker([1e-60, 0.5, 0.5], 0.5)
+    wide = kernel_for([1e-60, 0.5, 0.5], 0.5, objective)
     assert wide.table.bits > 200
-    own = np.full(DRAWS, 1)
-    found = np.asarray(wide.release(own))
-    assert set(found.tolist()) <= {1, 2}
     kept = float(wide.diagonal[1])
-    observed = [np.count_nonzero(found == 1), np.count_nonzero(found == 2)]
-    assert chisquare(observed, [kept * DRAWS, (1 - kept) * DRAWS]).pvalue > FALSE_ALARM
+    found = np.asarray(wide.release(np.full(DRAWS, 1))).tolist()
+    assert follow(found, {1: kept, 2: 1 - kept})
 
 
 def test_labels_keep_their_names() -> None:
@@ -272,7 +170,7 @@ def test_labels_keep_their_names() -> None:
     assert draw_own_category([0, 0, 7], names) == "b"
     assert draw_own_category([[1, 0, 0], [0, 0, 1]], names) == ["c", "b"]
     assert draw_own_category([[1, 0, 0], [0, 0, 1]], 3).tolist() == [0, 2]
-    plain = dpopt.design(dpopt.PublicPrior([0.2, 0.3, 0.5], 30.0, objective="leximin"))
+    plain = kernel_for([0.2, 0.3, 0.5], 30.0, "leximin")
     assert plain.release(1) == 1
     assert np.asarray(plain.release([2, 0])).tolist() == [2, 0]
     assert np.asarray(plain.release([])).tolist() == []
@@ -287,7 +185,7 @@ def test_unknown_names_are_refused_without_showing_them(own: object) -> None:
 
 
 def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = dpopt.design(dpopt.PublicPrior(REFERENCE, 1.0))
+    kernel = kernel_for(REFERENCE, 1.0)
     assert not {"rng", "seed"} & set(inspect.signature(kernel.release).parameters)
     # The lowest integer falls into the first layer of row 2 by mass: the category of least mass.
     monkeypatch.setattr(secrets, "token_bytes", bytes)
@@ -299,8 +197,8 @@ def test_release_uses_the_system_and_takes_no_seed(monkeypatch: pytest.MonkeyPat
 def test_twenty_thousand_labels_are_certified_and_released() -> None:
     rng = np.random.default_rng(2)
     q = rng.random(20_000) + 1e-6
-    for maker in MAKERS.values():
-        kernel = maker(q / q.sum(), 12.0)
+    for objective in ("minimax", "leximin"):
+        kernel = kernel_for(q / q.sum(), 12.0, objective)
         assert sure(kernel.certificate).slack >= 0
         assert kernel.drift < 1e-15
         own = rng.integers(20_000, size=50_000)

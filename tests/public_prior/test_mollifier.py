@@ -102,20 +102,6 @@ def test_appendix_program_in_scipy() -> None:
             assert found.fun == pytest.approx(float(value), abs=1e-8)
 
 
-def test_a_distribution_within_the_limits_stays() -> None:
-    q = np.array([0.2, 0.3, 0.5])
-    p = np.array([0.25, 0.3, 0.45])
-    assert mollify(q, p, 1.0) == pytest.approx(p, abs=1e-15)
-    assert mollifier_tv(q, p, 1.0) == 0.0
-
-
-def test_two_labels_by_hand() -> None:
-    """p = (1, 0) goes to the nearer of the limits: r_1 = min{q_1 e^a, 1 - q_2 e^-a}."""
-    q, a = np.array([0.3, 0.7]), 0.5
-    nearest = min(0.3 * math.exp(a), 1 - 0.7 * math.exp(-a))
-    assert mollify(q, [1.0, 0.0], 2 * a) == pytest.approx([nearest, 1 - nearest])
-
-
 def test_a_rare_category_alone_leaves_the_rest_in_proportion_to_the_prior() -> None:
     q = np.array([0.01, 0.09, 0.3, 0.6])
     found = mollify(q, [1.0, 0.0, 0.0, 0.0], 2.0)

@@ -10,14 +10,18 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-import dpopt
 from dpopt import Design, Population, PublicPrior, SolverError, design, solve
 from dpopt._types import Matrix, Vector
 from dpopt.privacy import exp_lower
 from dpopt.prob import total_variation
 from dpopt.public_prior import minimax_utility
 from tests.kernel.brute import sure
-from tests.public_prior.closed_forms import algorithm_one, priors
+from tests.public_prior.closed_forms import (
+    algorithm_one,
+    all_kernels,
+    leximin_kernel,
+    priors,
+)
 
 EPSILONS = [0.1, 1.0, 4.0, 16.0]
 PRIOR = np.array([0.05, 0.1, 0.15, 0.2, 0.5])
@@ -48,10 +52,7 @@ def test_never_worse_on_its_own_users_than_minimax_and_leximin(epsilon: float) -
         weights = np.random.default_rng(turn).uniform(size=20)
         weights /= weights.sum()
         found = population_kernel(q, epsilon, pmfs, weights)
-        for other in (
-            algorithm_one(q, epsilon),
-            dpopt.design(dpopt.PublicPrior(q, epsilon, objective="leximin")).kernel,
-        ):
+        for other in (algorithm_one(q, epsilon), leximin_kernel(q, epsilon)):
             assert sure(found.bound) <= mean_tv(weights, pmfs, other) + 1e-12
             assert found.value <= mean_tv(weights, pmfs, other) + 1e-7
         assert found.worst_tv <= found.gamma_tv + 1e-8
@@ -83,24 +84,20 @@ def test_the_weights_are_private_as_fractions(objective: str, epsilon: float) ->
 def naive_optimum(
     q: Vector, epsilon: float, pmfs: Matrix, weights: Vector, worst: float, objective: str
 ) -> float:
-    """The same optimum with cvxpy, every privacy row written out."""
-    n = q.size
-    kernel = cp.Variable((n, n), bounds=[0, 1])
-    held = [cp.sum(kernel, axis=1) == 1, q @ kernel == q, 1 - cp.diag(kernel) <= worst]
-    for i in range(n):
-        held += [kernel[i] <= math.exp(epsilon) * kernel[j] for j in range(n) if j != i]
+    """The same optimum with cvxpy."""
+    kernel, held = all_kernels(q, epsilon)
     if objective == "mean":
         cost = weights @ cp.sum(cp.abs(pmfs - pmfs @ kernel), axis=1) / 2
     else:
         cost = (weights @ pmfs) @ (1 - cp.diag(kernel))
-    problem = cp.Problem(cp.Minimize(cost), held)
+    problem = cp.Problem(cp.Minimize(cost), [*held, 1 - cp.diag(kernel) <= worst])
     problem.solve(solver=cp.HIGHS)
     return float(np.asarray(problem.value))
 
 
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("objective", ["mean", "diagonal"])
-@pytest.mark.parametrize("slack", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize("slack", [0.05, 0.0, 1.0])
 def test_cvxpy_finds_the_same_optimum(objective: str, slack: float) -> None:
     for turn, q in enumerate(priors(34, 4, 6)):
         pmfs = users(35 + turn, q.size, 8)
@@ -156,12 +153,6 @@ def test_a_feasible_program_is_never_called_infeasible(backend: str) -> None:
     assert found.worst_tv <= found.gamma_tv + 1e-6
 
 
-def test_slack_lets_the_mean_fall() -> None:
-    common = np.eye(PRIOR.size)[-1]
-    values = [population_kernel(PRIOR, 1.0, common, slack=s).value for s in (0.0, 0.02, 0.1)]
-    assert values[0] > values[1] > values[2]
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_point_masses_cost_their_diagonal(epsilon: float) -> None:
     """TV(e_i, e_i K) = 1 - K_ii: the objectives agree, and no user costs more than Gamma_TV."""
@@ -177,22 +168,11 @@ def test_point_masses_cost_their_diagonal(epsilon: float) -> None:
     )
 
 
-def test_users_with_the_distribution_of_the_prior_lose_nothing() -> None:
-    assert population_kernel(PRIOR, 1.0, PRIOR).value == pytest.approx(0.0, abs=1e-9)
-
-
 def test_apply_on_users_it_was_not_designed_for() -> None:
     pmfs, others = users(38, PRIOR.size, 40), users(39, PRIOR.size, 300)
     found = population_kernel(PRIOR, 1.0, pmfs)
     assert found.apply(others) == pytest.approx(others @ found.kernel, abs=1e-15)
     assert total_variation(pmfs, found.apply(pmfs)).mean() == pytest.approx(found.value, abs=1e-12)
-
-
-def test_order_of_the_labels_does_not_matter() -> None:
-    order, pmfs = np.array([3, 0, 4, 1, 2]), users(43, PRIOR.size, 10)
-    plain = population_kernel(PRIOR, 1.0, pmfs)
-    moved = population_kernel(PRIOR[order], 1.0, pmfs[:, order])
-    assert moved.value == pytest.approx(plain.value, abs=1e-9)
 
 
 @pytest.mark.slow

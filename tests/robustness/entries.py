@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.robustness.commands import Ended, complaint, files
 from tests.solved import solved
 

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dpopt.privacy.saved import seal
+from dpopt.proofs.saved import seal
 from tests.robustness.commands import WORDS, baselines, files, options
 from tests.robustness.entries import KEPT, Entry, fault
 from tests.robustness.test_saved_files import (
@@ -40,20 +40,6 @@ HOSTILE = (
     *(*WRONG, 1000, 1e-320, 2**53 + 1, 10**18, "1e300000000", "1e-300000000", "1e308", "0x1p99999"),
     *("9" * 2000, "-0", "1_0", "١", " 1", [0, 0], [[0, 0]], [[1, 0]], {"epsilon": 1000}),
 )
-
-
-def mixed(rng: random.Random, name: str, words: list[str], hostile: tuple[str, ...]) -> list[str]:
-    """Return arguments of which one to four were removed, replaced or added."""
-    found, written = list(words), [option.opts[0] for option in options(name)]
-    for _ in range(rng.randint(1, 4)):
-        change = rng.random()
-        if change < 0.2 and found:
-            found.pop(rng.randrange(len(found)))
-        elif change < 0.6 and found:
-            found[rng.randrange(len(found))] = rng.choice(hostile)
-        else:
-            found += [rng.choice([*written, "--x"]), rng.choice(hostile)]
-    return found
 
 
 class Fuzz:
@@ -133,19 +119,19 @@ class Fuzz:
         return ["release", "{file}", "--input", self.rng.choice([counts, "0", *WORDS])]
 
     def _command(self) -> Entry:
-        name = self.rng.choice(sorted(self.good))
-        words = mixed(self.rng, name, self.good[name], self.hostile)
+        """One to four arguments removed, replaced or added."""
+        rng, name = self.rng, self.rng.choice(sorted(self.good))
+        words, written = list(self.good[name]), [option.opts[0] for option in options(name)]
+        for _ in range(rng.randint(1, 4)):
+            change = rng.random()
+            if change < 0.2 and words:
+                words.pop(rng.randrange(len(words)))
+            elif change < 0.6 and words:
+                words[rng.randrange(len(words))] = rng.choice(self.hostile)
+            else:
+                words += [rng.choice([*written, "--x"]), rng.choice(self.hostile)]
         arguments = [argument.replace(f"{self.folder}/", KEPT, 1) for argument in words]
         return Entry(f"command {name}", [name, *arguments], "harmless")
-
-
-def keep(found: list[tuple[Entry, str]], folder: Path) -> None:
-    """Write findings as entries, one for each content."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for entry, why in found:
-        kept = Entry(**{**vars(entry), "what": f"{entry.what}: {why}"[:500]})
-        name = hashlib.sha256(repr((entry.arguments, entry.hex)).encode()).hexdigest()[:12]
-        kept.save(folder / f"found-{name}.json")
 
 
 def main() -> int:
@@ -160,8 +146,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, Worker(Path(name)) as worker:
         fuzz = Fuzz(seed, Path(name))
         found = fuzz.run(worker, seconds=60.0 * asked.minutes)
-    if found:
-        keep(found, asked.found)
+    # An entry for each content.
+    for entry, why in found:
+        asked.found.mkdir(parents=True, exist_ok=True)
+        kept = Entry(**{**vars(entry), "what": f"{entry.what}: {why}"[:500]})
+        name = hashlib.sha256(repr((entry.arguments, entry.hex)).encode()).hexdigest()[:12]
+        kept.save(asked.found / f"found-{name}.json")
     sys.stdout.write(f"{fuzz.done} cases, {len(found)} findings\n")
     sys.stdout.writelines(f"{entry.what}: {why}\n" for entry, why in found)
     return 1 if found else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from zlib import crc32
@@ -74,19 +75,14 @@ VALUES: dict[str, Callable[[], object]] = {
 }
 
 
-def _pandas() -> dict[str, Callable[[], object]]:
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        return {}
-    return {
+with suppress(ModuleNotFoundError):
+    import pandas as pd
+
+    VALUES |= {
         "series": lambda: pd.Series([0.5, None], index=["x", "y"]),
         "frame": lambda: pd.DataFrame({"a": [0.5, 0.5], "b": ["x", "y"]}),
         "NA": lambda: pd.NA,
     }
-
-
-VALUES |= _pandas()
 
 # Never taken for a number, a probability or a vote, whatever the argument.
 NEVER = {

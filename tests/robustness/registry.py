@@ -24,14 +24,7 @@ import cvxpy as cp
 import numpy as np
 
 import dpopt
-from dpopt import (
-    Guarantee,
-    Problem,
-    lp,
-    majority,
-    roo,
-    smoothed,
-)
+from dpopt import Guarantee, Problem, lp, majority, roo, smoothed
 from tests.shape.checks import input_of
 
 Arguments = dict[str, Any]
@@ -276,34 +269,25 @@ def parameter_of(name: str) -> dict[str, inspect.Parameter]:
     return {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
 
 
-def makers_for(name: str, parameter: inspect.Parameter) -> list[tuple[Makers, str]]:
-    """Return which tables have a good value of a parameter, and where; the first of them counts."""
-    tables = (
-        (BY_FUNCTION.get(name, {}), parameter.name),
-        (BY_ROOM.get(name.partition(".")[0], {}), parameter.name),
-        (BY_TYPE, str(parameter.annotation)),
-        (BY_NAME, parameter.name),
-    )
-    return [(table, at) for table, at in tables if at in table]
-
-
 def good_for(name: str) -> Arguments:
     """Return arguments that a function accepts.
 
     Raises:
         KeyError: if the tables above have none for one of its parameters.
     """
-    found = {}
+    room, arguments = name.partition(".")[0], {}
     for key, parameter in parameter_of(name).items():
-        makers = makers_for(name, parameter)
-        if makers:
-            table, at = makers[0]
-            found[key] = table[at]()
-        elif parameter.default is parameter.empty:
-            raise KeyError(f"no good value for {key}: {parameter.annotation} of {name}")
+        annotation = str(parameter.annotation)
+        for table in (BY_FUNCTION.get(name, {}), BY_ROOM.get(room, {}), BY_TYPE, BY_NAME):
+            maker = table.get(annotation if table is BY_TYPE else key)
+            if maker is not None:
+                arguments[key] = maker()
+                break
         else:
-            found[key] = parameter.default
-    return found
+            if parameter.default is parameter.empty:
+                raise KeyError(f"no good value for {key}: {annotation} of {name}")
+            arguments[key] = parameter.default
+    return arguments
 
 
 def called(name: str) -> tuple[Callable[..., object], Arguments]:

@@ -12,8 +12,6 @@ from tests.robustness.fuzz import Fuzz
 from tests.robustness.worker import Worker
 
 CORPUS = dict(entries())
-SECONDS = 30.0
-CASES = 60
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +25,11 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 @pytest.mark.parametrize("name", CORPUS)
 def test_what_broke_something_once(name: str, worker: Worker, tmp_path: Path) -> None:
     entry = CORPUS[name]
-    ended = worker.run(entry.prepare(tmp_path), SECONDS)
+    ended = worker.run(entry.prepare(tmp_path), seconds=30.0)
     assert fault(ended, entry.expect) is None, entry.what
 
 
 @pytest.mark.slow
 def test_a_short_fuzz_finds_nothing(worker: Worker, tmp_path: Path) -> None:
-    found = Fuzz(seed=1, folder=tmp_path).run(worker, cases=CASES)
+    found = Fuzz(seed=1, folder=tmp_path).run(worker, cases=60)
     assert [f"{entry.arguments}: {why}" for entry, why in found] == []

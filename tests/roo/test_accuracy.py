@@ -55,18 +55,22 @@ def test_lower_bound_of_large_settings() -> None:
     assert 0 < accuracy.lower_bound(roo.RooSetting(10, 3, 600.0)).value < 1e-250
 
 
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("rule", roo.RULES)
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("rule", [*roo.RULES, "smooth floor"])
 @pytest.mark.parametrize(
-    ("n", "k", "epsilon"), [(7, 3, 0.3), (9, 2, 0.1), (5, 4, 0.8), (2, 4, 1.0)]
+    ("n", "k", "epsilon"),
+    [(7, 3, 0.3), (9, 2, 0.15), (5, 4, 0.8), (2, 4, 1.0), (1, 2, 1.0), (7, 4, 0.3), (12, 2, 2.0)],
 )
 def test_worst_case_is_that_of_all_data_sets(n: int, k: int, epsilon: float, rule: Any) -> None:
-    sampler = dpopt.design(dpopt.RevealOrObscure(n, k, epsilon, rule))
+    floor = rule == "smooth floor"
+    sampler = dpopt.design(
+        dpopt.SmoothFloor(n, k, epsilon) if floor else dpopt.RevealOrObscure(n, k, epsilon, rule)
+    )
     each = [
         np.abs(sampler.output_distribution(c) - np.array(c) / n).sum() / 2
         for c in compositions(n, k)
     ]
-    assert sampler.worst_case == pytest.approx(max(each), rel=1e-12)
+    assert sampler.worst_case == pytest.approx(max(each), rel=1e-13)
 
 
 PMFS = [

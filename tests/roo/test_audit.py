@@ -19,8 +19,6 @@ from dpopt.shape import made
 from tests.oracles import neighbours
 from tests.roo.brute import Rule, transitions
 
-"""More than rounding q to 2^-62 can do to a ratio."""
-
 
 def brute_rule(setting: roo.RooSetting, weights: tuple[int, ...], *, constant: bool) -> Rule:
     padded = [*weights, *[weights[0] if constant else 0] * (setting.largest_minimum + 1)]

@@ -10,15 +10,14 @@ import pytest
 from dpopt import roo
 from dpopt.roo.setting import UNIT
 from experiments.roo.published import journal_is_private
-from tests.roo.brute import Rule
+from tests.roo.brute import Case, Rule, full_weights
 
 EPSILONS = (0.001, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6931, 0.6932, 1.0, 3.0)
 
 
-def weights_of(setting: roo.RooSetting, rule: str) -> list[Fraction]:
-    """q_0..q_M, exactly."""
-    weights, size = roo.rule_weights(setting, rule), setting.largest_minimum + 1
-    return [Fraction(w, UNIT) for w in (*weights, *[0] * (size - len(weights)))]
+def rule_of(setting: roo.RooSetting, rule: str) -> Rule:
+    q = [Fraction(weight, UNIT) for weight in full_weights(setting, rule)]
+    return Rule(setting.records, setting.categories, q)
 
 
 @pytest.mark.slow
@@ -27,12 +26,11 @@ def test_it_tells_private_settings_from_others(categories: int) -> None:
     told = set()
     for records, epsilon in product(range(1, {2: 16, 3: 14}.get(categories, 12)), EPSILONS):
         setting = roo.RooSetting(records, categories, epsilon)
-        rule = Rule(records, categories, weights_of(setting, "journal"))
-        ratio = rule.worst_ratio()
+        ratio = rule_of(setting, "journal").worst_ratio()
         private = ratio is not None and ratio <= setting.ratio
         assert journal_is_private(setting) == private, (records, categories, epsilon)
         told.add(private)
-        repaired = Rule(records, categories, weights_of(setting, "journal-repaired")).worst_ratio()
+        repaired = rule_of(setting, "journal-repaired").worst_ratio()
         assert repaired is not None
         assert repaired <= setting.ratio
     assert told == {False, True}
@@ -48,40 +46,18 @@ def test_the_smallest_case_and_one_on_either_side() -> None:
     assert journal_is_private(roo.RooSetting(7, 3, 0.05))
 
 
-def recursion(n: int, k: int, e: Fraction, *, raised: bool) -> list[Fraction]:
-    """Algorithm 2 as printed, in fractions; with q_M raised if asked for."""
-    u, v = -1 + Fraction(1, k) - Fraction(1, n), e * (Fraction(1, k) - 1)
-    w = e - 1 - Fraction(1, n)
-    q = [1 / (1 + Fraction(n, k) * (e - 1))]
-    for j in range(1, n // k + 1):
-        terms = [Fraction(0), v / u * q[-1] + w / u]
-        if j * k < n:
-            uj, vj = Fraction(1, k) - Fraction(j + 1, n), e * (Fraction(1, k) - Fraction(j, n))
-            wj = (j * e - j - 1) / n
-            terms.append(uj / vj * q[-1] - wj / vj)
-        q.append(max(terms))
-    if raised and n % k:
-        q[-1] = max(q[-1], lower(n, k, e, n // k))
-    return q
-
-
-def lower(n: int, k: int, e: Fraction, m: int) -> Fraction:
-    """t_m: where f(m, m + 1) = e f(m, m)."""
-    return (1 - (e - 1) * m) / (1 + (e - 1) * (Fraction(n, k) - m))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("raised", [False, True])
 def test_every_step_of_the_proof(raised: bool) -> None:
     bases = [1 + Fraction(1, d) for d in (1, 2, 3, 5, 7, 11, 30, 100)] + [Fraction(5)]
     ended = 0
     for n, k, e in product(range(1, 31), (2, 3, 4, 5, 7), bases):
-        q, last = recursion(n, k, e, raised=raised), n // k
-
-        def pmf(m: int, c: int, q: list[Fraction] = q, n: int = n, k: int = k) -> Fraction:
-            return Fraction(c, n) + q[m] * (Fraction(1, k) - Fraction(c, n))
-
-        t = [lower(n, k, e, m) for m in range(last + 1)]
+        case = Case(n, k, e)
+        # t_m: where f(m, m + 1) = e f(m, m).
+        q, last, t = case.q, case.last, [case.t(m) for m in range(case.last + 1)]
+        if raised and n % k:
+            q[-1] = max(q[-1], t[-1])
+        pmf = Rule(n, k, q).pmf
         # (ii), (iii), (iv)
         assert all(b < a for a, b in pairwise(t))
         assert q[0] == t[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -14,8 +13,9 @@ import pytest
 import dpopt
 from dpopt import roo, solve
 from dpopt.roo.minimum import audited, first_free
-from dpopt.roo.setting import BITS, UNIT
+from dpopt.roo.setting import UNIT
 from dpopt.shape import design, made
+from tests.roo.brute import Case, full_weights
 
 RECURSIONS = ("exact", "journal", "journal-repaired", "conference")
 RECORDS = (1, 3, 5, 6, 7, 8, 11, 12, 16, 20, 24, 30, 37, 48, 60, 101, 200)
@@ -24,44 +24,9 @@ GRID = list(
 )
 
 
-def full_weights(setting: roo.RooSetting, rule: str) -> list[int]:
-    """q_0..q_M over 2^62, those left out included."""
-    weights, size = roo.rule_weights(setting, rule), setting.largest_minimum + 1
-    if rule == "roo":
-        return [*weights] * size
-    return [*weights, *[0] * (size - len(weights))]
-
-
 def q_of(setting: roo.RooSetting, rule: str) -> npt.NDArray[np.float64]:
     """All of q_0..q_M."""
     return np.array(full_weights(setting, rule), dtype=float) / UNIT
-
-
-def by_the_paper(n: int, k: int, epsilon: float, *, conference: bool) -> list[float]:
-    """Algorithm 2 in doubles, with the symbols of the paper."""
-    e = math.exp(epsilon)
-    u_, v_, w_ = -1 + 1 / k - 1 / n, e * (1 / k - 1), e - 1 - 1 / n
-    q = [1 / (1 + n / k * (e - 1))]
-    for j in range(1, n // k + 1):
-        u, v, w = -j / n + 1 / k - 1 / n, e * (1 / k - j / n), -1 / n - j / n + j / n * e
-        terms = [0.0]
-        if j < n / k:
-            terms.append((u * q[-1] - w) / v)
-        if not conference:
-            terms.append((v_ * q[-1] + w_) / u_)
-        q.append(max(terms))
-    return q
-
-
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("k", [2, 3, 4, 7])
-@pytest.mark.parametrize("n", [5, 12, 20, 49])
-def test_published_rules_are_the_papers_algorithms(n: int, k: int) -> None:
-    for epsilon in (0.02, 0.3, 1.5):
-        setting = roo.RooSetting(n, k, epsilon)
-        for rule in ("journal", "conference"):
-            paper = by_the_paper(n, k, epsilon, conference=rule == "conference")
-            np.testing.assert_allclose(q_of(setting, rule), paper, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -124,7 +89,7 @@ def test_large_settings() -> None:
     setting = roo.RooSetting(10**9, 10**6, 0.1)
     weights = roo.rule_weights(setting, "exact")
     assert len(weights) < 30
-    paper = by_the_paper(10**9, 10**6, 0.1, conference=False)
+    paper = [float(value) for value in Case(10**9, 10**6, setting.ratio).q]
     np.testing.assert_allclose(q_of(setting, "exact"), paper, atol=1e-12)
     # Two categories: p_m = max over j >= m of (j / n) e^{-epsilon (j - m)}, M never reached.
     for n, epsilon in ((10**15, 0.05), (10**12, 0.002), (10**6, 0.01)):
@@ -134,14 +99,6 @@ def test_large_settings() -> None:
             expected = (p - m / n) / (0.5 - m / n)
             # Each of the values after m was rounded up.
             assert values[m] / UNIT == pytest.approx(expected, abs=1.2 * len(values) / UNIT)
-
-
-def test_weights_are_what_the_audit_of_the_unrounded_rule_needs() -> None:
-    setting = roo.RooSetting(30, 3, 0.2)
-    r, q0 = setting.ratio, Fraction(roo.rule_weights(setting, "exact")[0], UNIT)
-    least = 1 / (1 + Fraction(30, 3) * (r - 1))
-    assert least <= q0 < least + Fraction(1, UNIT)
-    assert BITS == 62
 
 
 @pytest.mark.slow_after(1)

@@ -16,28 +16,25 @@ from dpopt import ParameterError
 from dpopt.data.tally import tally, tally_file
 
 pl: Any = pytest.importorskip("polars")
-SECRET = "6174"
 
 
-def written(folder: Path, values: Any, ending: str = "parquet", name: str = "category") -> Path:
-    frame = pl.DataFrame({"other": pl.Series(range(len(values))), name: values})
-    path = folder / f"records.{ending}"
-    frame.write_parquet(path) if ending == "parquet" else frame.write_csv(path)
-    return path
+def written(folder: Path, values: Any) -> Path:
+    pl.DataFrame({"other": range(len(values)), "x": values}).write_parquet(folder / "x.parquet")
+    return folder / "x.parquet"
 
 
-COLUMNS: list[tuple[list[Any], Any, Any]] = [
-    (["b", "", "b", "01"], None, ("01", "b", "", "1")),
-    (["b", "a", "b"], pl.Categorical, ("a", "b")),
-    (["b", "a", "b"], pl.Enum(["a", "b", "c"]), ("b", "c", "a")),
-]
-
-
-@pytest.mark.parametrize("place", range(len(COLUMNS)))
-def test_parquet_columns_are_those_of_memory(tmp_path: Path, place: int) -> None:
-    values, dtype, labels = COLUMNS[place]
-    path = written(tmp_path, pl.Series(values, dtype=dtype))
-    found = tally_file(path, "category", labels)
+@pytest.mark.parametrize(
+    ("values", "dtype", "labels"),
+    [
+        (["b", "", "b", "01"], None, ("01", "b", "", "1")),
+        (["b", "a", "b"], pl.Categorical, ("a", "b")),
+        (["b", "a", "b"], pl.Enum(["a", "b", "c"]), ("b", "c", "a")),
+    ],
+)
+def test_parquet_columns_are_those_of_memory(
+    values: list[str], dtype: Any, labels: Any, tmp_path: Path
+) -> None:
+    found = tally_file(written(tmp_path, pl.Series(values, dtype=dtype)), "x", labels)
     expected = tally(values, labels)
     assert found.counts.tolist() == expected.counts.tolist()
     assert found.labels == expected.labels
@@ -64,66 +61,44 @@ def test_csv_text_is_read_as_the_labels_are(
 CSV_OUTSIDE = ["6174", "x6174", "", "1.5", "6174.5", "99999999999999999999", "nan", "true"]
 
 
-@pytest.mark.parametrize("field", CSV_OUTSIDE)
-def test_csv_fields_outside_are_refused_and_not_shown(tmp_path: Path, field: str) -> None:
-    path = tmp_path / "records.csv"
-    path.write_text(f"x,y\n{field},1\n", encoding="utf-8")
-    with pytest.raises(ParameterError, match="none of the labels") as caught:
-        tally_file(path, "x", ("0", "1"))
-    assert_hidden(caught.value)
+REFUSED: list[tuple[str, Any, str | None]] = [
+    *(("x.csv", f"x,y\n{field},1\n".encode(), "none of the labels") for field in CSV_OUTSIDE),
+    *(("x.parquet", values, "none of the labels") for values in (["1", "6174"], ["1", None])),
+    ("x.parquet", b"", None),
+    ("x.parquet", b"PAR1" + bytes(range(256)) + b"6174PAR1", None),
+    ("x.csv", b"", None),
+    ("x.csv", b"x,y\n1,\xff\xfe6174\n\xff,1\n", None),
+    ("x.csv", b"x\n1,6174,3\n", None),
+    ("x.csv", b'x,y\n"6174\n1,2\n', None),
+]
 
 
-def assert_hidden(error: BaseException) -> None:
-    assert SECRET not in str(error)
-    assert str(error).endswith(".")
-    assert "\n" not in str(error)
-    assert error.__suppress_context__ or error.__context__ is None
-
-
-@pytest.mark.parametrize(
-    ("values", "labels"),
-    [
-        (["a", "6174"], ("a", "b")),
-        (["a", None], ("a", "b")),
-    ],
-)
-def test_parquet_records_outside_are_refused_and_not_shown(
-    tmp_path: Path, values: list[Any], labels: Any
+@pytest.mark.parametrize(("name", "content", "said"), REFUSED)
+def test_a_refusal_is_one_sentence_that_shows_no_record(
+    name: str, content: Any, said: str | None, tmp_path: Path
 ) -> None:
-    with pytest.raises(ParameterError, match="none of the labels") as caught:
-        tally_file(written(tmp_path, pl.Series(values)), "category", labels)
-    assert_hidden(caught.value)
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        written(tmp_path, content)
+    with pytest.raises(ParameterError, match=said) as caught:
+        tally_file(tmp_path / name, "x", ("0", "1"))
+    assert "6174" not in str(caught.value)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_a_name_with_wildcards_is_one_file(tmp_path: Path) -> None:
     path = written(tmp_path, ["b", "a"]).rename(tmp_path / "a[1]*.parquet")
-    assert tally_file(path, "category", ["a", "b"]).counts.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("x.parquet", b""),
-        ("x.parquet", b"PAR1" + bytes(range(256)) + b"6174PAR1"),
-        ("x.csv", b""),
-        ("x.csv", b"x,y\n1,\xff\xfe6174\n\xff,1\n"),
-        ("x.csv", b"x\n1,6174,3\n"),
-        ("x.csv", b'x,y\n"6174\n1,2\n'),
-    ],
-)
-def test_garbage_is_one_sentence(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(ParameterError) as caught:
-        tally_file(path, "x", ["0", "1"])
-    assert_hidden(caught.value)
+    assert tally_file(path, "x", ["a", "b"]).counts.tolist() == [1, 1]
 
 
 def test_numbers_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="labels must hold only text"):
-        tally_file(written(tmp_path, ["1"]), "category", [1, 2])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]
+        tally_file(written(tmp_path, ["1"]), "x", [1, 2])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]
     with pytest.raises(ParameterError, match="it holds Int64, no text"):
-        tally_file(written(tmp_path, [1, 2]), "category", ["1", "2"])
+        tally_file(written(tmp_path, [1, 2]), "x", ["1", "2"])
 
 
 @pytest.mark.nightly
@@ -138,18 +113,12 @@ def test_millions_of_rows_in_memory_for_a_part_of_them(tmp_path: Path) -> None:
         "from dpopt.data.tally import tally_file\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = used()\n"
-        f"found = tally_file(sys.argv[1], 'category', map(str, range({labels})))\n"
+        f"found = tally_file(sys.argv[1], 'x', map(str, range({labels})))\n"
         "print(json.dumps([found.counts.tolist(), used() - before]))\n"
     )
-    counts, grown = json.loads(run(script, str(path)))
+    environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
+    command = [sys.executable, "-c", script, str(path)]
+    counts, grown = json.loads(subprocess.check_output(command, env=environment))
     assert counts == expected
     if sys.platform == "linux":
         assert grown < values.nbytes * 0.75
-
-
-def run(script: str, *arguments: str) -> str:
-    environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
-    command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, env=environment
-    ).stdout

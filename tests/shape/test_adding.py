@@ -62,17 +62,13 @@ def test_it_names_what_a_setting_may_say_and_counts_it() -> None:
     assert f"{len(others)} members" in section
 
 
-def test_its_commands_print_what_it_says(told: dict[str, Any]) -> None:
+def test_it_prints_what_it_says_and_its_kinds_pass_what_every_kind_passes(
+    told: dict[str, Any],
+) -> None:
     for (command, expected), printed in zip(PAGE.commands, told["commands"], strict=True):
         assert differs(expected, printed) == "", command
-
-
-def test_its_sessions_print_what_it_says(told: dict[str, Any]) -> None:
     assert len(PAGE.sessions) == 2
     assert told["sessions"] == ""
-
-
-def test_its_kinds_are_listed_and_pass_what_every_kind_passes(told: dict[str, Any]) -> None:
     assert told["broken"] == []
     assert all(f"\n  {name} " in told["help"] for name in ("count", "survey"))
 

@@ -12,7 +12,8 @@ import pytest
 
 import dpopt
 from dpopt import ParameterError, Setting, _kinds
-from dpopt.privacy.saved import seal
+from dpopt._figure import result_page
+from dpopt.proofs.saved import seal
 from dpopt.shape import kind_of, made
 from dpopt.table import Graph, Losses
 from tests.robustness.hostile import VALUES
@@ -38,12 +39,6 @@ def test_what_is_no_setting() -> None:
             says_one_sentence(caught.value)
 
 
-def test_a_field_that_there_is_none_of() -> None:
-    with pytest.raises(ParameterError, match="^keep was given 'epsilom'; fields of Coin are eps"):
-        Coin(1.0).keep(epsilom=2.0)
-    assert not hasattr(Coin(1.0), "epsilom")
-
-
 @pytest.mark.parametrize(
     "pmf", [None, 3, [], [0, 0], [2, -1], [0.75, 0.25], [1, 0.5], np.array([3, 1])], ids=repr
 )
@@ -65,24 +60,15 @@ def test_a_proof_that_is_none(proof: Any, monkeypatch: pytest.MonkeyPatch) -> No
         dpopt.design(Coin(1.0))
 
 
-def test_a_verb_is_no_kind() -> None:
-    for verb in _kinds.VERBS:
-        with pytest.raises(ParameterError, match="the command line has a verb of that name"):
-            type("Mine", (Coin,), {"kind": verb})
-
-
 def loose(frozen: bool, name: str | None) -> type[Any]:
     """A setting, of a kind if it has a name."""
-
-    class Named(Setting):
-        pass
-
-    if name is not None:
-        Named.kind = name
+    named = type("Named", (Setting,), {} if name is None else {"kind": name})
 
     @dataclass(frozen=frozen)
-    class Loose(Named):
+    class Loose(named):
         scale: float
+        domain = property(lambda _: Graph(2, 2))
+        losses = property(lambda _: Losses(np.array([0.0, 1.0, 1.0, 0.0])))
 
         @classmethod
         def example(cls) -> Loose:
@@ -91,14 +77,6 @@ def loose(frozen: bool, name: str | None) -> type[Any]:
         @property
         def guarantee(self) -> dpopt.Guarantee:
             return dpopt.Guarantee(self.scale)
-
-        @property
-        def domain(self) -> Graph:
-            return Graph(2, 2)
-
-        @property
-        def losses(self) -> Losses:
-            return Losses(np.array([0.0, 1.0, 1.0, 0.0]))
 
     return Loose
 
@@ -112,23 +90,23 @@ def test_a_setting_that_could_change_after_its_proof() -> None:
     assert found.value == pytest.approx(1 / (1 + math.e), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"])
-def test_a_kind_has_a_name(name: Any) -> None:
-    with pytest.raises(ParameterError, match="kind is .* lower case"):
-        type("Mine", (Coin,), {"kind": name})
-
-
 def test_a_kind_has_a_name_of_its_own() -> None:
     before = dpopt.kinds()
-    for kind in before:
-        with pytest.raises(ParameterError, match="another class is of that kind already"):
-            type("Mine", (Coin,), {"kind": kind.kind})
+    wrong = {
+        "kind is .* lower case": ["", "Coin", "a kind", "3", "-x", None, 3, "kern\u00e9l"],
+        "the command line has a verb of that name": [*_kinds.VERBS],
+        "another class is of that kind already": [kind.kind for kind in before],
+    }
+    for message, names in wrong.items():
+        for name in names:
+            with pytest.raises(ParameterError, match=message):
+                type("Mine", (Coin,), {"kind": name})
     assert dpopt.kinds() == before
     with registered():
+        # The cell of a notebook is run twice.
         again = dataclass(frozen=True)(
             type("Coin", (Coin,), {"kind": "toy-coin", "__module__": Coin.__module__})
         )
-        # The cell of a notebook is run twice.
         assert kind_of("toy-coin") in (again, *again.__bases__, Coin)
 
 
@@ -153,14 +131,6 @@ def test_an_error_in_a_kind_of_ones_own_is_kept_as_the_cause(
         with pytest.raises(ParameterError, match="missing or malformed") as caught:
             dpopt.load(path)
     assert isinstance(caught.value.__cause__, TypeError)
-
-
-@pytest.mark.parametrize("member", ["output_weights", "columns", "plain"])
-def test_integers_that_are_no_table_have_to_be_described(member: str) -> None:
-    coin = Coin(1.0)
-    given = (0,) if member == "output_weights" else ()
-    with pytest.raises(ParameterError, match=f"'toy-coin'; it has no Table and no {member}"):
-        getattr(coin, member)((1, 3), *given)
 
 
 def test_a_setting_says_its_losses_or_its_program() -> None:
@@ -188,3 +158,15 @@ def test_columns_of_ones_own_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coin, "columns", lambda *_: {"told": ["yes"]})
     with pytest.raises(ParameterError, match="none holds numbers alone: override draw"):
         found.plot()
+
+
+def test_where_a_plot_refuses_its_reason_is_shown() -> None:
+    def refuse(axes: object) -> None:
+        del axes
+        raise ParameterError("n is 1e9; a plot is made up to <1e6>.")
+
+    page = result_page("Thing", "a < b", None, {"<x>": "<y>"}, refuse)
+    assert "No picture: n is 1e9; a plot is made up to &lt;1e6&gt;." in page
+    assert "a &lt; b" in page
+    assert "&lt;x&gt;" in page
+    assert "<y>" not in page

@@ -38,13 +38,13 @@ def test_a_right_kind_passes(kind: type[Any], check: Any, tmp_path: Path) -> Non
 BY_PMF = over.neighbours_are_within_the_guarantee
 FOUND: list[tuple[Any, Any, str]] = [
     (toys.Blind, over.proof_refuses_units_more, "were proved private"),
-    (toys.Blind, over.proof_refuses_what_is_clearly_broken, "all proved private"),
     (toys.OtherDraws, over.releases_its_pmf, "p = |impossible"),
     (toys.OtherSubject, over.proof_is_about_its_integers, "DID NOT RAISE"),
     (toys.OneSided, BY_PMF, "break the guarantee by 0.4"),
     (toys.OffByOne, BY_PMF, "break the guarantee by"),
     (toys.NegativeWeight, BY_PMF, "negative weight"),
     (toys.MoreOutputs, BY_PMF, "different numbers of outputs"),
+    (toys.HiddenRatio, over.pairs_are_within_the_guarantee, "finds more than was proved"),
     (toys.HiddenRatio, BY_PMF, "break the guarantee by 0.00"),
     (toys.NoSignCheck, over.proof_refuses_negative_units, "DID NOT RAISE"),
 ]
@@ -71,6 +71,9 @@ def test_a_published_rule_that_fails_is_a_design_that_releases_nothing(tmp_path:
     for backend in (None, "highs", "cvxpy"):
         found = dpopt.design(dpopt.RevealOrObscure(3, 2, 0.5, "journal"), backend=backend)
         assert (found.private, found.certificate) == (False, None)
+        # Only what is proved is called a guarantee.
+        for shown in (repr(found), found._repr_html_()):
+            assert ("guarantee" in shown, "target" in shown) == (False, True)
         with pytest.raises(NotPrivateError):
             found.release([1] * 3)
         with pytest.raises(NotPrivateError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,15 @@ pytest.importorskip("sphinx", reason="Sphinx is not installed (extra test-all)")
 
 from docs.building import mathematics, names, reference, sources
 from docs.building.text import plain_docstring, plain_help
+from tests.site.build import MISSING, built
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+def test_the_sources_of_all_pages_are_read_without_a_warning(tmp_path: Path) -> None:
+    """By the builder that writes nothing: to write pages takes as long again."""
+    text = built("dummy", tmp_path / "pages", tmp_path / "run")
+    assert text.endswith("[0]"), text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -22,13 +21,13 @@ import dpopt
 from docs.building import names
 from dpopt._kinds import described
 from dpopt.cli.group import loaded
-from tests.browser import chromium, complaints, requested, wait_for
+from tests.browser import Page, chromium, complaints, requested, wait_for
 from tests.site.build import FIGURES, MISSING, ROOT, built
 from tests.test_public_names import public_members
 
 pytestmark = [
     pytest.mark.slow,
-    # test_sources.py asks the same of the sources, and writes no page.
+    # test_building.py asks the same of the sources, and writes no page.
     pytest.mark.nightly,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
@@ -38,34 +37,18 @@ NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 SIZES = [(1280, 900), (400, 800)]
 
 
-class Page(HTMLParser):
-    """What a page loads, links to, and can be linked at."""
+def links(page: Page) -> list[str]:
+    """Addresses that a reader may follow."""
+    return [
+        attributes["href"] or ""
+        for tag, attributes in page.elements
+        if tag != "link" and "href" in attributes
+    ]
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.loaded: list[str] = []
-        self.links: list[str] = []
-        self.anchors: set[str] = set()
-        self.words: list[str] = []
-        self.drawn = 0
-        self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.drawn += tag == "figure" and ("role", "img") in attrs
-        for name, value in attrs:
-            if name == "id" and value:
-                self.anchors.add(value)
-            elif name in LOADED or (name == "href" and tag == "link"):
-                self.loaded.append(value or "")
-            elif name == "href":
-                self.links.append(value or "")
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.words).split())
+def loads(page: Page) -> list[str]:
+    """Addresses that a browser asks for by itself."""
+    return page.values(*LOADED) + [link["href"] or "" for link in page.all("link")]
 
 
 @contextmanager
@@ -136,15 +119,15 @@ def test_every_part_is_there_and_on_the_first_page(documents: dict[str, Page]) -
     wanted |= {"your_program.html", "adding.html", "reference/index.html", "commands.html"}
     wanted |= {"findings/index.html", "papers.html", "changelog.html", "security.html"}
     wanted |= {"citing.html", "limits.html", "tools.html", "layout.html"}
-    assert wanted <= set(documents["index.html"].links)
+    assert wanted <= set(links(documents["index.html"]))
     assert {f"guides/{name}.html" for name in NOTEBOOKS} <= set(documents)
     assert {f"gallery/{name}.html" for name in FIGURES} <= set(documents)
 
 
 def test_every_module_has_a_page_that_the_index_links(documents: dict[str, Page]) -> None:
     wanted = [f"{name}.html" for name in names.public_modules()]
-    assert set(wanted) <= set(documents["reference/index.html"].links)
-    listed = [link for link in documents["reference/index.html"].links if link in wanted]
+    assert set(wanted) <= set(links(documents["reference/index.html"]))
+    listed = [link for link in links(documents["reference/index.html"]) if link in wanted]
     assert listed[0] == "dpopt.shape.html"
 
 
@@ -157,7 +140,7 @@ def test_every_name_is_in_the_index(inventory: set[str]) -> None:
 
 
 def test_no_page_names_a_server_to_load_from(site: Path, documents: dict[str, Page]) -> None:
-    loaded = [url for page in documents.values() for url in page.loaded]
+    loaded = [url for page in documents.values() for url in loads(page)]
     assert any(url.endswith(".css") or ".css?" in url for url in loaded)
     foreign = re.compile(r"^(?!data:)(?:[a-z]+:)?//", re.IGNORECASE)
     assert [url for url in loaded if foreign.match(url)] == []
@@ -172,8 +155,9 @@ def test_no_page_names_a_server_to_load_from(site: Path, documents: dict[str, Pa
 
 def test_links_and_anchors_lead_somewhere(site: Path, documents: dict[str, Page]) -> None:
     followed = 0
+    anchors = {name: set(page.values("id")) for name, page in documents.items()}
     for name, page in documents.items():
-        for link in [*page.links, *page.loaded]:
+        for link in [*links(page), *loads(page)]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
@@ -183,7 +167,7 @@ def test_links_and_anchors_lead_somewhere(site: Path, documents: dict[str, Page]
             target = path.relative_to(site.resolve()).as_posix() if parts.path else name
             # What a script reads, not a place: the themes' highlighting and search.
             if parts.fragment and target in documents:
-                assert unquote(parts.fragment) in documents[target].anchors, f"{name}: {link}"
+                assert unquote(parts.fragment) in anchors[target], f"{name}: {link}"
             followed += 1
     assert followed > 10_000
 
@@ -197,10 +181,12 @@ def test_no_path_of_the_machine_is_told(site: Path) -> None:
 
 
 def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page]) -> None:
-    shown = documents["reference/dpopt.majority.html"].text
-    settings = documents["reference/dpopt.html"].text
-    assert "expected_error E|error| under the prior" in settings
-    assert "voters: int, epsilon: float, allowance: float, voter_delta: float = 0.0" in settings
+    shown = documents["reference/dpopt.majority.html"].words
+    settings = documents["reference/dpopt.html"].words
+    assert "expected_error is the mean of |d(p)| if all voters share one p" in settings
+    assert (
+        "voters: int, epsilon: float, allowance: float = None, voter_delta: float = 0.0" in settings
+    )
     assert "gamma: npt.ArrayLike" in shown
     assert "Bound v with |tilted(t)| <= v / t: twice the peak of each density" in shown
     for line in (dpopt.Majority.__doc__ or "").splitlines():
@@ -208,9 +194,9 @@ def test_formulas_and_examples_are_shown_as_they_stand(documents: dict[str, Page
             assert line.strip() in settings
     for name, page in documents.items():
         if name.startswith(("reference/", "commands")):
-            assert not re.search(r"\\_|TypeAlias|_NestedSequence|<unknown>", page.text)
-        assert "Problematic" not in page.text
-        assert "System Message" not in page.text
+            assert not re.search(r"\\_|TypeAlias|_NestedSequence|<unknown>", page.words)
+        assert "Problematic" not in page.words
+        assert "System Message" not in page.words
 
 
 @pytest.mark.parametrize("kind", dpopt.kinds(), ids=lambda kind: kind.kind)
@@ -223,38 +209,39 @@ def test_a_kind_shows_its_program_fields_and_command(
     displayed = [line for line in source.about.splitlines() if line.startswith("    ")]
     assert displayed
     for text in (*displayed, source.example):
-        assert " ".join(text.split()) in page.text
+        assert " ".join(text.split()) in page.words
     for field in source.fields:
-        assert f"dpopt.{kind.__name__}.{field.name}" in page.anchors
+        assert f"dpopt.{kind.__name__}.{field.name}" in page.values("id")
 
 
 def test_the_commands_have_every_option(documents: dict[str, Page]) -> None:
     page = documents["commands.html"]
     for name, command in loaded().commands.items():
-        assert f"dpopt {name}" in page.text
+        assert f"dpopt {name}" in page.words
         for option in command.params:
             if isinstance(option, click.Option):
                 assert option.help, f"{name} {option.name} has no help"
-                assert " ".join(option.help.replace("``", "").split()) in page.text
-                assert any(f"cmdoption-dpopt-{name}-" in anchor for anchor in page.anchors)
-    assert "python -m experiments" in page.text
+                assert " ".join(option.help.replace("``", "").split()) in page.words
+                assert any(f"cmdoption-dpopt-{name}-" in anchor for anchor in page.values("id"))
+    assert "python -m experiments" in page.words
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_its_picture_command_and_pdf(name: str, documents: dict[str, Page]) -> None:
     page = documents[f"gallery/{name}.html"]
-    assert f"../_images/{name}.png" in page.loaded
-    assert any(link.endswith(f"/{name}.pdf") for link in page.links)
-    assert f"python -m experiments run {name}" in page.text
+    assert f"../_images/{name}.png" in loads(page)
+    assert any(link.endswith(f"/{name}.pdf") for link in links(page))
+    assert f"python -m experiments run {name}" in page.words
     index = documents["gallery/index.html"]
-    assert f"../_images/{name}-part.png" in index.loaded
-    assert f"{name}.html" in index.links
+    assert f"../_images/{name}-part.png" in loads(index)
+    assert f"{name}.html" in links(index)
 
 
 def test_the_quickstart_was_run_and_has_a_picture(documents: dict[str, Page]) -> None:
     page = documents["quickstart.html"]
-    assert page.drawn or any("_images/" in url for url in page.loaded)
-    assert "Traceback" not in page.text
+    drawn = [each for each in page.all("figure") if each.get("role") == "img"]
+    assert drawn or any("_images/" in url for url in loads(page))
+    assert "Traceback" not in page.words
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}px")
@@ -263,9 +250,7 @@ def test_every_page_in_a_browser(
 ) -> None:
     """No page is wider than the window, complains, lacks a picture, or asks beyond the machine."""
     wide, broken = [], []
-    with chromium(tmp_path) as driver:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    with chromium(tmp_path, size=size) as driver:
         for name in documents:
             driver.get((site / name).as_uri())
             width, pictures = driver.execute_async_script(_MEASURE)
@@ -292,5 +277,5 @@ def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
     with chromium(tmp_path) as driver:
         driver.get((site / "search.html").as_uri() + "?q=Kernel")
         found = "return document.querySelectorAll('#search-results li a').length > 0"
-        wait_for(lambda: driver.execute_script(found), True)
+        wait_for(driver, found)
         assert complaints(driver) == []

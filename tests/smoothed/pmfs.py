@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from mpmath import mp, mpf
 from dpopt.prob.histograms import checked_histograms, index_of
 from dpopt.smoothed import profile as package
 from dpopt.smoothed.mechanisms import AnonymousMechanism, SamplingHistogram
-from tests.oracles import Counts, Pmf, compositions, delta, hypergeometric, multinomial
+from tests.oracles import Counts, compositions, delta, hypergeometric, multinomial
 
 Vector = npt.NDArray[np.float64]
 
@@ -41,32 +39,6 @@ class KernelMechanism(AnonymousMechanism):
 
     def to_dict(self) -> dict[str, Any]:
         return {"mechanism": "kernel", "kernel": self.kernel.tolist()}
-
-
-def records_of(histogram: Counts) -> list[int]:
-    """Return a database with this histogram."""
-    return [c for c, count in enumerate(histogram) for _ in range(count)]
-
-
-def counts_of(records: tuple[int, ...], categories: int) -> Counts:
-    tally = Counter(records)
-    return tuple(tally[c] for c in range(categories))
-
-
-def by_subsets(histogram: Counts, drawn: int) -> Pmf:
-    """Return the distribution of the drawn histogram over all subsets of T records."""
-    tally = Counter(
-        counts_of(chosen, len(histogram)) for chosen in combinations(records_of(histogram), drawn)
-    )
-    return {key: Fraction(count, tally.total()) for key, count in tally.items()}
-
-
-def by_words(histogram: Counts, drawn: int) -> Pmf:
-    """Return the pmf of the drawn histogram over all words of T records with replacement."""
-    tally = Counter(
-        counts_of(word, len(histogram)) for word in product(records_of(histogram), repeat=drawn)
-    )
-    return {key: Fraction(count, tally.total()) for key, count in tally.items()}
 
 
 def profile(
@@ -127,6 +99,36 @@ def log_divergence(records: int, drawn: int, epsilon: float, ones: npt.NDArray[n
     """Return the package's ln D(H + 1 || H)."""
     mechanism = SamplingHistogram(records, drawn)
     return package.pooled_log_divergence(mechanism, epsilon, records, ones)
+
+
+def log_choose(n: int, k: int) -> Any:
+    """Return ln C(n, k) in mpmath's precision."""
+    return mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+
+
+def divergence_by_definition(records: int, drawn: int, epsilon: float, ones: int) -> Any:
+    """Return D(H + 1 || H) from both pmfs at every lost count from the threshold down."""
+    held, lost = ones + 1, records - drawn
+    factor = mp.exp(mpf(epsilon))
+    root = mpf(held) * (lost + 1) / (held + factor * (records + 1 - held))
+    k = min(int(mp.floor(root)) + 2, lost, held)
+    low = max(0, lost - (records - held))
+    if k < low:
+        return mpf(0)
+    ways = log_choose(records, lost)
+    p = mp.exp(log_choose(held, k) + log_choose(records - held, lost - k) - ways)
+    total = mpf(0)
+    while k >= low:
+        # Of the database with one less, k - 1 ones are lost at the same published count.
+        q = p * k * (records - ones) / ((ones + 1) * (lost - k + 1))
+        if p > factor * q:
+            total += p - factor * q
+            if p * lost < total * mpf(10) ** -15:
+                break
+        p *= mpf(k) * (records - held - lost + k)
+        p /= mpf(held - k + 1) * (lost - k + 1)
+        k -= 1
+    return total
 
 
 def assert_logs(logs: npt.ArrayLike, exact: Iterable[Any], tolerance: float) -> None:

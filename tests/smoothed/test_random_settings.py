@@ -17,8 +17,8 @@ from tests.smoothed import pmfs as exact
 @pytest.mark.parametrize("seed", range(120))
 def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
-    m = int(rng.integers(2, 4))
-    n = int(rng.integers(1, 8 if m == 2 else 5))
+    m = int(rng.integers(2, 5))
+    n = int(rng.integers(1, (8, 8, 5)[m - 2]))
     replacement = bool(rng.random() < 0.3)
     drawn = int(rng.integers(1, n + 1))
     epsilon = float(rng.choice([0.0, 1e-3, rng.uniform(0, 3), rng.uniform(0, 3)]))
@@ -31,11 +31,14 @@ def test_smoothed_delta_is_that_of_the_definition(seed: int) -> None:
     mechanism = smoothed.SamplingHistogram(n, drawn, m, replacement)
     profile = exact.profile(n, drawn, m, oracles.exponential(epsilon), replacement)
     found = smoothed.privacy_profile(mechanism, epsilon)
+    expected = exact.means(dict(zip(profile, map(Fraction, found.delta), strict=True)), pmfs, n)
     for delta, value in zip(profile.values(), found.log_delta.tolist(), strict=True):
         known = exact.log_of(delta)
         assert value == pytest.approx(known, abs=1e-10) or max(value, known) < -60
     truth = exact.log_of(max(exact.means(profile, pmfs, n).values()))
     answer = smoothed.smoothed_delta(mechanism, epsilon, [[float(x) for x in pmf] for pmf in pmfs])
+    assert answer.delta == pytest.approx(float(max(expected.values())), rel=1e-12)
+    assert answer.delta == pytest.approx(float(expected[answer.argmax]), rel=1e-12)
     assert answer.certified
     assert answer.certificate.slack >= 0
     assert answer.log_delta == pytest.approx(truth, abs=1e-10) or max(answer.log_delta, truth) < -60

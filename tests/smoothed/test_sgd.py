@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -30,14 +30,19 @@ SMALL = [
 ]
 
 
-def output(total: int, drawn: int, rounded: bool) -> int:
-    return math.floor(Fraction(total, drawn) + Fraction(1, 2)) if rounded else total
-
-
 def enumerated(values: list[int], drawn: int, rounded: bool) -> dict[int, Fraction]:
-    """Return the distribution from every batch."""
-    found = Counter(output(sum(batch), drawn, rounded) for batch in combinations(values, drawn))
-    return {o: Fraction(c, math.comb(len(values), drawn)) for o, c in found.items()}
+    """Return the distribution from every batch: of the sum, or of the mean to the nearest."""
+    sums = Counter(map(sum, combinations(values, drawn)))
+    pmf: dict[int, Fraction] = defaultdict(Fraction)
+    for total, count in sums.items():
+        mean = math.floor(Fraction(total, drawn) + Fraction(1, 2))
+        pmf[mean if rounded else total] += Fraction(count, math.comb(len(values), drawn))
+    return dict(pmf)
+
+
+def moved(values: list[int], replaced: int, replacement: int) -> list[int]:
+    place = values.index(replaced)
+    return [*values[:place], replacement, *values[place + 1 :]]
 
 
 def brute_delta(
@@ -46,10 +51,9 @@ def brute_delta(
     """Return delta over every record and every replacement, in fractions."""
     own = enumerated(values, drawn, rounded)
     largest = Fraction(0)
-    for place in range(len(values)):
-        for w in range(low, high + 1):
-            neighbour = enumerated([*values[:place], w, *values[place + 1 :]], drawn, rounded)
-            largest = max(largest, stick(own, neighbour, factor), stick(neighbour, own, factor))
+    for value, w in product({*values}, range(low, high + 1)):
+        neighbour = enumerated(moved(values, value, w), drawn, rounded)
+        largest = max(largest, stick(own, neighbour, factor), stick(neighbour, own, factor))
     return largest
 
 
@@ -122,14 +126,8 @@ def test_delta_is_that_of_every_neighbour_in_fractions(
     values: list[int], drawn: int, rounded: bool
 ) -> None:
     low, high = min(values) - 2, max(values) + 3
-    found = sgd_profile(
-        values,
-        drawn,
-        [math.log(f) for f in FACTORS],
-        lowest=low,
-        highest=high,
-        rounded=rounded,
-    )
+    at = [math.log(f) for f in FACTORS]
+    found = sgd_profile(values, drawn, at, lowest=low, highest=high, rounded=rounded)
     for index, factor in enumerate(FACTORS):
         exact = brute_delta(values, drawn, factor, low, high, rounded)
         assert found.delta[index] == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
@@ -137,9 +135,8 @@ def test_delta_is_that_of_every_neighbour_in_fractions(
         assert (worst is None) == (exact == 0)
         if worst is not None:
             # The neighbour that is named attains it.
-            moved = list(values)
-            moved[values.index(worst.replaced)] = worst.replacement
-            pmfs = [enumerated(v, drawn, rounded) for v in (values, moved)]
+            other = moved(values, worst.replaced, worst.replacement)
+            pmfs = [enumerated(v, drawn, rounded) for v in (values, other)]
             one, two = pmfs if worst.direction == "d(x, x')" else pmfs[::-1]
             assert float(stick(one, two, factor)) == pytest.approx(float(exact), rel=1e-11)
 
@@ -160,10 +157,9 @@ def test_large_delta_against_exact_integers() -> None:
         worst = found.worst[index]
         assert worst is not None
         x = (REFERENCE + 127).tolist()
-        moved = list(x)
-        moved[x.index(worst.replaced + 127)] = worst.replacement + 127
+        other = moved(x, worst.replaced + 127, worst.replacement + 127)
         one, two = (
-            dict(enumerate(map(Fraction, integer_counts(v, 15).tolist()))) for v in (x, moved)
+            dict(enumerate(map(Fraction, integer_counts(v, 15).tolist()))) for v in (x, other)
         )
         pair = (one, two) if worst.direction == "d(x, x')" else (two, one)
         exact = stick(*pair, factor) / math.comb(225, 15)
@@ -197,9 +193,7 @@ def test_the_heuristic_neighbours_are_those_two(values: list[int], drawn: int) -
     found = of_two_neighbours(np.array(values), drawn, [math.log(2)], low, high)
     own, largest = enumerated(values, drawn, True), Fraction(0)
     for replaced, replacement in ((min(values), high), (max(values), low)):
-        moved = list(values)
-        moved[values.index(replaced)] = replacement
-        other = enumerated(moved, drawn, True)
+        other = enumerated(moved(values, replaced, replacement), drawn, True)
         largest = max(largest, stick(own, other, Fraction(2)), stick(other, own, Fraction(2)))
     assert found[0] == pytest.approx(float(largest), rel=1e-12, abs=1e-16)
 
@@ -209,8 +203,8 @@ def test_invariances() -> None:
     x = np.rint(rng.normal(0, 20, 40)).astype(int)
     at = [0.0, 0.3, 1.0, 3.0]
     delta = sgd_profile(x, 6, at).log_delta
-    moved = sgd_profile(x - 1, 6, at, lowest=-128, highest=127).log_delta
-    np.testing.assert_array_equal(delta, moved)
+    shifted = sgd_profile(x - 1, 6, at, lowest=-128, highest=127).log_delta
+    np.testing.assert_array_equal(delta, shifted)
     np.testing.assert_array_equal(delta, sgd_profile(rng.permutation(x), 6, at).log_delta)
     mirrored = sgd_profile(-x, 6, at, lowest=-128, highest=127, rounded=False).log_delta
     same = sgd_profile(x, 6, at, rounded=False).log_delta

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -12,20 +13,23 @@ from dpopt import ParameterError
 from dpopt.privacy.graph import directed_pairs
 from dpopt.table import Graph, Inputs, SortedHistograms, Words, histograms, symmetric
 from dpopt.table import inputs as inputs_module
+from tests.oracles import compositions
+
+
+def one_moved(rows: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+    """Pairs of counts between which one record is another one."""
+    return {
+        (i, j)
+        for (i, x), (j, y) in combinations(enumerate(rows), 2)
+        if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
+    }
 
 
 def by_hand(inputs: Inputs) -> tuple[list[list[int]], set[tuple[int, int]]]:
     """Return the variable of each pair, and the neighbours as unordered pairs of inputs."""
     if isinstance(inputs, SortedHistograms):
-        n, k = inputs.records, inputs.categories
-        known = [x for x in product(range(n + 1), repeat=k) if sum(x) == n]
-        table = inputs.variables_of(np.array(known)).tolist()
-        near = {
-            (i, j)
-            for (i, x), (j, y) in combinations(enumerate(known), 2)
-            if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
-        }
-        return table, near
+        every = [*compositions(inputs.records, inputs.categories)]
+        return inputs.variables_of(np.array(every)).tolist(), one_moved(every)
     table = inputs.table().tolist()
     if isinstance(inputs, Words):
         words = list(enumerate(product(range(inputs.symbols), repeat=inputs.positions)))
@@ -63,8 +67,7 @@ CASES: dict[str, Inputs] = {
 
 
 def test_variables_count_outputs_and_inputs() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         table, _ = by_hand(inputs)
         rows = {}
         for line in table:
@@ -80,8 +83,7 @@ def test_variables_count_outputs_and_inputs() -> None:
 
 
 def test_neighbours_are_those_of_all_inputs() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         table, near = by_hand(inputs)
         expected = {
             (min(v, w), max(v, w))
@@ -98,8 +100,7 @@ def test_neighbours_are_those_of_all_inputs() -> None:
 
 
 def test_edges_are_those_of_all_inputs() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         table, near = by_hand(inputs)
 
         def shape(pairs: Counter[tuple[int, int]]) -> frozenset[tuple[tuple[int, int], int]]:
@@ -121,14 +122,11 @@ def test_edges_are_those_of_all_inputs() -> None:
 
 
 def test_chosen_outputs_are_those_of_their_variable() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         table, _ = by_hand(inputs)
+        queries = np.arange(inputs.inputs)
         if isinstance(inputs, SortedHistograms):
-            n, k = inputs.records, inputs.categories
-            queries = np.array([x for x in product(range(n + 1), repeat=k) if sum(x) == n])
-        else:
-            queries = np.arange(inputs.inputs)
+            queries = np.array([*compositions(inputs.records, inputs.categories)])
         located, single = inputs.located(queries)
         assert not single
         assert inputs.variables_of(located).tolist() == table
@@ -162,8 +160,7 @@ def test_words_name_neighbours_and_an_output(name: str) -> None:
 @pytest.mark.parametrize("sizes", [(4, 3), (5, 4), (1, 5), (7, 2)])
 def test_histograms_are_numbered_in_their_order(sizes: tuple[int, int]) -> None:
     inputs = SortedHistograms(*sizes)
-    known = product(range(sizes[0] + 1), repeat=sizes[1])
-    assert inputs.every().tolist() == [list(x) for x in known if sum(x) == sizes[0]]
+    assert inputs.every().tolist() == [list(x) for x in compositions(*sizes)]
     assert inputs.table().shape == (inputs.inputs, inputs.outputs)
     assert inputs.numbers(inputs.every()).tolist() == list(range(inputs.inputs))
 
@@ -184,10 +181,8 @@ def test_counts_are_located(data: list[list[int]]) -> None:
 @pytest.mark.parametrize(
     "pairs",
     [
-        [[0, 1], [0, 2]],
-        [[0, 1], [0, 2], [1, 0]],
-        [[0, 2], [0, 1], [1, 0], [2, 0]],
-        [[0, 1], [0, 1], [1, 0], [2, 0]],
+        *([[0, 1], [0, 2]], [[0, 1], [0, 2], [1, 0]]),
+        *([[0, 2], [0, 1], [1, 0], [2, 0]], [[0, 1], [0, 1], [1, 0], [2, 0]]),
     ],
 )
 def test_neighbours_are_kept_in_both_directions_and_sorted(pairs: list[list[int]]) -> None:
@@ -201,35 +196,32 @@ def test_neighbours_that_are_no_edges(pairs: list[list[int]]) -> None:
         Graph(3, 2, np.array(pairs))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "edges", "said"),
-    [
-        (1, None, "one input, which has no neighbour: there was nothing to prove"),
-        (2, None, "is private between all 2 inputs"),
-        (3, [[0, 1], [1, 2]], "is private along 4 directed edges of 3 inputs"),
-        (
-            4,
-            [[0, 2]],
-            "is private along 2 directed edges of 4 inputs; without a neighbour, and not "
-            "protected: 2",
-        ),
-        (
-            5,
-            [[0, 2], [1, 3]],
-            "is private along 4 directed edges of 5 inputs; without a neighbour, and not "
-            "protected: 1; no neighbours join its 2 parts, and privacy holds within each",
-        ),
-    ],
-)
+# By inputs and edges, what a claim says behind "the kernel has" or "the kernel is".
+CLAIMS: list[tuple[int, list[list[int]] | None, str]] = [
+    (1, None, "one input, which has no neighbour: there was nothing to prove"),
+    (2, None, "private between all 2 inputs"),
+    (3, [[0, 1], [1, 2]], "private along 4 directed edges of 3 inputs"),
+    (
+        *(4, [[0, 2]]),
+        "private along 2 directed edges of 4 inputs; without a neighbour, and not protected: 2",
+    ),
+    (
+        *(5, [[0, 2], [1, 3]]),
+        "private along 4 directed edges of 5 inputs; without a neighbour, and not protected: 1; "
+        "no neighbours join its 2 parts, and privacy holds within each",
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "edges", "said"), CLAIMS)
 def test_a_claim_counts_what_is_not_protected(inputs: int, edges: list | None, said: str) -> None:
     pairs = None if edges is None else directed_pairs(edges, inputs)
-    claim = Graph(inputs, 2, pairs).claim()
-    assert claim.removeprefix("the kernel ").removeprefix("has ") == said
+    verb = "has" if inputs == 1 else "is"
+    assert Graph(inputs, 2, pairs).claim() == f"the kernel {verb} {said}"
 
 
 def test_parts_are_what_neighbours_join() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         part = {v: {v} for v in range(inputs.size)}
         for group in inputs.neighbours.tolist():
             joined = set().union(*(part[v] for v in group))
@@ -253,22 +245,15 @@ def test_inputs_are_equal_by_what_determines_them() -> None:
 
 @pytest.mark.parametrize(("records", "categories"), [(4, 3), (3, 5), (6, 2), (1, 2)])
 def test_sorted_histograms_are_as_many_as_listed(records: int, categories: int) -> None:
-    known = {
-        tuple(sorted(x, reverse=True))
-        for x in product(range(records + 1), repeat=categories)
-        if sum(x) == records
-    }
+    known = {tuple(sorted(x, reverse=True)) for x in compositions(records, categories)}
     assert histograms.partition_count(records, categories) == len(known)
     assert list(SortedHistograms(records, categories).listed()) == sorted(known, reverse=True)
 
 
 def test_histograms_in_words() -> None:
     inputs = SortedHistograms(3, 3)
-    assert [inputs.described(row) for row in range(3)] == [
-        "3 and 2 of 0",
-        "2, 1 and 1 of 0",
-        "1, 1, 1",
-    ]
+    said = ["3 and 2 of 0", "2, 1 and 1 of 0", "1, 1, 1"]
+    assert [inputs.described(row) for row in range(3)] == said
 
 
 @pytest.mark.parametrize("outputs", [3, 4])
@@ -295,8 +280,7 @@ def test_the_most_sorted_histograms() -> None:
 
 
 def test_an_event_names_the_outputs_of_its_entries() -> None:
-    for name in CASES:
-        inputs = CASES[name]
+    for inputs in CASES.values():
         edges = inputs.edges
         table = None if isinstance(inputs, SortedHistograms) else inputs.table().tolist()
         for edge, start in enumerate(edges.starts[:-1].tolist()):
@@ -322,12 +306,7 @@ def test_moves_are_each_listed_once_with_all_categories_in_position(
             moved[move.giver] -= 1
             moved[move.taker] += 1
             assert moved == table[after]
-    near = {
-        (i, j)
-        for (i, x), (j, y) in combinations(enumerate(table), 2)
-        if sum(abs(a - b) for a, b in zip(x, y, strict=True)) == 2
-    }
-    assert found == Counter(near)
+    assert found == Counter(one_moved(table))
 
 
 def test_directed_edges_sum_over_their_outputs() -> None:

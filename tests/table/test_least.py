@@ -14,7 +14,7 @@ import pytest
 
 from dpopt import Guarantee, NotPrivateError
 from dpopt.privacy import directed_pairs
-from dpopt.privacy.exponential import log_enclosed
+from dpopt.privacy.exact import log_enclosed
 from tests.kernel.brute import events
 from tests.table.rows import certify, least_delta, least_epsilon
 

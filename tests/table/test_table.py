@@ -8,17 +8,20 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
 
 from dpopt import NotPrivateError, ParameterError, Problem, solve
 from dpopt._numbers import MOST_BITS
-from dpopt.privacy.exponential import exp_lower
+from dpopt.privacy import Certificate
+from dpopt.privacy.exact import exp_lower
 from dpopt.privacy.graph import directed_pairs
 from dpopt.privacy.guarantee import Guarantee
 from dpopt.privacy.release import seeded
@@ -38,9 +41,11 @@ from dpopt.table import (
     probabilities_of,
     repair,
     rounded,
-    rounding,
 )
+from dpopt.table.table import _raised, alike
 from tests.table.test_inputs import CASES, by_hand
+
+Floats = npt.NDArray[np.float64]
 
 
 def broken_by(table: Table, epsilon: float, delta: float) -> Fraction:
@@ -62,6 +67,19 @@ def broken_by(table: Table, epsilon: float, delta: float) -> Fraction:
 def random_table(inputs: Inputs, seed: int, spread: float) -> Table:
     rng = np.random.default_rng(seed)
     return rounded(inputs, np.exp(spread * rng.random(inputs.size)), bits=20)
+
+
+def repaired(inputs: Inputs, point: Floats, guarantee: Guarantee) -> tuple[Table, Certificate]:
+    """Round a point, and mix it with an interior table until it is private."""
+    judge = partial(certify_table, guarantee=guarantee)
+    return repair(rounded(inputs, point), interior(inputs, point), judge)
+
+
+def on_its_limits(inputs: Inputs, guarantee: Guarantee) -> Table:
+    """A private table on its limits: a mixture with a constant."""
+    table = random_table(inputs, 8, 3.0)
+    flat = interior(inputs, table.probabilities)
+    return repair(table, flat, partial(certify_table, guarantee=guarantee))[0]
 
 
 @pytest.mark.slow_after(2)
@@ -109,17 +127,11 @@ def test_a_ratio_of_one_is_exact() -> None:
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("guarantee", [Guarantee(0.4), Guarantee(0.4, 1e-3), Guarantee(1e-6)])
 def test_noise_of_a_solver_is_repaired_at_little_cost(name: str, guarantee: Guarantee) -> None:
-    inputs = CASES[name]
-    rng = np.random.default_rng(1)
-    # A private table on its limits (a mixture with a constant), and noise as solvers leave it.
-    table = random_table(inputs, 8, 3.0)
-    flat = interior(inputs, table.probabilities)
-    private, _ = repair(table, flat, lambda t: certify_table(t, guarantee))
+    inputs, rng = CASES[name], np.random.default_rng(1)
+    private = on_its_limits(inputs, guarantee)
+    # Noise as solvers leave it.
     point = private.probabilities + 1e-9 * rng.standard_normal(inputs.size)
-    point = polished(inputs, point, guarantee)
-    made, proof = repair(
-        rounded(inputs, point), interior(inputs, point), lambda t: certify_table(t, guarantee)
-    )
+    made, proof = repaired(inputs, polished(inputs, point, guarantee), guarantee)
     assert proof.slack >= 0
     assert broken_by(made, guarantee.epsilon, guarantee.delta) <= 0
     moved = np.abs(made.masses - private.masses).sum()
@@ -131,17 +143,13 @@ def test_a_table_is_judged_once_and_every_other_object_anew() -> None:
     proof = certify_table(table, guarantee)
     assert certify_table(table, guarantee) is proof
     assert certify_table(table, Guarantee(6.0)).guarantee == Guarantee(6.0)
-    copies = (replace(table), copy.copy(table), copy.deepcopy(table), pickled(table))
-    for other in copies:
+    pickled = pickle.loads(pickle.dumps(table))
+    for other in (replace(table), copy.copy(table), copy.deepcopy(table), pickled):
         assert other == table
         assert certify_table(other, guarantee) is not proof
     broken = (0, table.weights[0] + table.weights[1], *table.weights[2:])
     with pytest.raises(NotPrivateError):
         certify_table(replace(table, weights=broken), guarantee)
-
-
-def pickled(table: Table) -> Table:
-    return pickle.loads(pickle.dumps(table))
 
 
 def test_rounding_keeps_equal_rows_equal() -> None:
@@ -171,13 +179,9 @@ def test_rows_that_are_priced_give_the_optimum_of_all(written: tuple[int, ...]) 
     tops = inputs.histograms[inputs.rows, 0]
     losses = Losses((tops - inputs.values).astype(float), np.ones(len(inputs.histograms)))
     optima = []
-    for lazy in (True, False):
+    for lazy in ([("first", *inputs.neighbours[list(written)].T)], []):
         problem = Problem()
-        if lazy:
-            pairs = inputs.neighbours[list(written)]
-            add_table(problem, inputs, guarantee, ("first", *pairs.T))
-        else:
-            add_table(problem, inputs, guarantee)
+        add_table(problem, inputs, guarantee, *lazy)
         losses.add(problem, inputs, guarantee)
         optima.append(solve(problem).objective)
     assert optima[0] == pytest.approx(optima[1], abs=1e-12)
@@ -196,9 +200,7 @@ def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
     kept = math.e / (1 + math.e) if inputs > 1 else 1.0
     assert solution.objective == pytest.approx(inputs * kept)
     values = polished(table, probabilities_of(table, guarantee, solution), guarantee)
-    made, proof = repair(
-        rounded(table, values), interior(table, values), lambda t: certify_table(t, guarantee)
-    )
+    made, proof = repaired(table, values, guarantee)
     assert proof.constraints == inputs * (inputs - 1) * 2
     assert float(sum(made.masses[x * 2 + x % 2] for x in range(inputs))) == pytest.approx(
         solution.objective
@@ -208,17 +210,14 @@ def test_few_inputs_have_a_program_and_a_proof(inputs: int) -> None:
 @pytest.mark.parametrize(
     ("guarantee", "equal"),
     [
-        (Guarantee(0.0), True),
-        (Guarantee(0.0, 1e-10), True),
-        (Guarantee(0.0, 1.1e-10), False),
-        (Guarantee(1e-9), False),
-        (Guarantee(1e-9, 1e-10), False),
+        *((Guarantee(0.0), True), (Guarantee(0.0, 1e-10), True), (Guarantee(0.0, 1.1e-10), False)),
+        *((Guarantee(1e-9), False), (Guarantee(1e-9, 1e-10), False)),
     ],
 )
 def test_neighbours_get_their_mean_where_solvers_cannot_tell_them_apart(
     guarantee: Guarantee, equal: bool
 ) -> None:
-    assert rounding.alike(guarantee) == equal
+    assert alike(guarantee) == equal
     inputs = SortedHistograms(5, 4)
     values = np.random.default_rng(2).uniform(0.9, 1.0, inputs.size)
     values /= (inputs.sums @ values)[inputs.rows]
@@ -233,9 +232,7 @@ def test_neighbours_get_their_mean_where_solvers_cannot_tell_them_apart(
 def test_what_is_polished_has_rows_of_sum_1_within_the_ratio(name: str, epsilon: float) -> None:
     """Noise of 1e-5 is taken out of all ratios: what is left over is rounding."""
     inputs, rng = CASES[name], np.random.default_rng(7)
-    table = random_table(inputs, 8, 3.0)
-    flat = interior(inputs, table.probabilities)
-    private, _ = repair(table, flat, lambda t: certify_table(t, Guarantee(epsilon)))
+    private = on_its_limits(inputs, Guarantee(epsilon))
     for _ in range(5):
         noise = 1e-5 * rng.standard_normal(inputs.size)
         point = private.probabilities * (1 + noise)
@@ -259,7 +256,7 @@ def test_probabilities_are_raised_by_their_distance(name: str) -> None:
     )
     steps = shortest_path(apart, unweighted=True)
     expected = (np.exp(-epsilon * steps) * values).max(axis=1)
-    assert rounding._raised(inputs, values, epsilon) == pytest.approx(expected, rel=1e-13)
+    assert _raised(inputs, values, epsilon) == pytest.approx(expected, rel=1e-13)
 
 
 def test_an_output_of_noise_alone_is_not_used() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import dpopt
 from dpopt import verify
+from tests.solved import solved
 
 Point = dict[tuple[str, int], Fraction]
 
@@ -81,8 +81,7 @@ def test_no_point_passes_the_bound_of_any_multipliers(maximise: bool) -> None:
 @pytest.mark.parametrize("kind", sorted({*verify.KINDS} - {"table"}))
 def test_each_kind_displays_a_program_as_the_theorem_asks(kind: str, tmp_path: Path) -> None:
     """Each variable in one distribution or one box, and enclosures with their lower end first."""
-    setting = next(known for known in dpopt.kinds() if known.kind == kind)
-    dpopt.design(setting.example()).save(tmp_path / "x.json")
+    solved(kind).save(tmp_path / "x.json")
     body = verify.read(str(tmp_path / "x.json"))["body"]
     program = verify.KINDS[kind](body["setting"], body["table"], None, {})
     inside = Counter(v for variables, _ in program.pmfs for v in variables)

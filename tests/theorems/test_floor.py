@@ -5,43 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import accumulate
 
-from tests.oracles import compositions, neighbours
+from tests.oracles import compositions
+from tests.roo.brute import floor_ratio, floored
 
 Table = Callable[[int], int]
 
 
-def table_of(steps: list[int], least: int, unit: int) -> Table | None:
-    """W with these first steps, then c * unit; None if the steps do not meet that line."""
-    values = [least]
-    for step in steps:
-        values.append(values[-1] + step)
-    last = len(steps)
-    if values[-1] != last * unit:
-        return None
-    return lambda c: values[c] if c <= last else c * unit
-
-
-def tables(draw: random.Random) -> Iterator[Table]:
-    """Convex tables that no growth has made."""
+def tables(draw: random.Random) -> Iterator[tuple[list[int], int]]:
+    """Convex tables that no growth has made: W(0) up to the first multiple of the last step."""
     while True:
         unit, last = draw.choice([3, 10, 64]), draw.randrange(1, 6)
         steps = sorted(draw.randrange(unit + 1) for _ in range(last))
-        least = last * unit - sum(steps)
-        found = table_of(steps, least, unit)
-        if least > 0 and found is not None:
-            yield found
-
-
-def worst_by_definition(w: Table, n: int, k: int) -> Fraction:
-    """The largest K(y | x') / K(y | x)."""
-    worst = Fraction(1)
-    for x in compositions(n, k):
-        for other in neighbours(x):
-            z, z_other = sum(map(w, x)), sum(map(w, other))
-            for c, c_other in zip(x, other, strict=True):
-                worst = max(worst, Fraction(w(c_other) * z, w(c) * z_other))
-    return worst
+        table = [*accumulate(steps, initial=last * unit - sum(steps))]
+        if table[0] > 0:
+            yield table, unit
 
 
 def sums(w: Table, categories: int, records: int) -> list[int]:
@@ -69,15 +48,21 @@ def looked_at(n: int, k: int, last: int, c: int) -> set[int]:
     }
 
 
+SIZES = [(1, 2), (4, 2), (7, 2), (1, 3), (6, 3), (5, 4)]
+
+
 def test_the_rows_decide_and_few_of_them_are_enough() -> None:
     draw = random.Random(3)
     made = tables(draw)
     for _ in range(150):
-        w, (n, k) = next(made), draw.choice([(1, 2), (4, 2), (7, 2), (1, 3), (6, 3), (5, 4)])
+        (table, unit), (n, k) = next(made), draw.choice(SIZES)
         # c* is the first count from which all steps are the last one.
-        unit = w(101) - w(100)
-        last = next(c for c in range(100) if all(w(a) == a * unit for a in range(c, 100)))
-        everything = worst_by_definition(w, n, k)
+        last = next(c for c, weight in enumerate(table) if weight == c * unit)
+        everything = floor_ratio(n, k, table, unit)
+
+        def w(c: int, table: list[int] = table, unit: int = unit) -> int:
+            return floored(table, unit, [c])[0]
+
         rows = {
             (c, d): ratio
             for c in range(n)

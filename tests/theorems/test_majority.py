@@ -8,7 +8,7 @@ coefficient in t = r - 1 is negative, the row holds for every epsilon >= 0.
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import product
 from math import ceil, comb, exp, lcm, log, sqrt
 
 import numpy as np
@@ -20,29 +20,24 @@ from dpopt import majority
 from dpopt.privacy import Guarantee
 from experiments.majority import baselines
 from experiments.majority.voters import harmonic, printed_constant
-from tests.majority.brute import corners
-from tests.oracles import poisson_binomial
-
-Pair = tuple[Fraction, Fraction]
+from tests.majority import brute
+from tests.oracles import majority_of_sample
 
 
-def output_one(gamma: Sequence[Fraction], p: Sequence[Fraction]) -> Fraction:
-    """Pr[DaRRM outputs 1], over the number of ones and both coins."""
-    pmf = enumerate(zip(poisson_binomial(p), gamma, strict=True))
-    shares = (mass * (keep * (2 * ones > len(p)) + (1 - keep) / 2) for ones, (mass, keep) in pmf)
-    return sum(shares, Fraction(0))
+def chances_of_one(gamma: Sequence[Fraction], r: Fraction) -> Iterator[tuple[Fraction, Fraction]]:
+    """Pr[DaRRM outputs 1] on both sides, by the ones and both coins, of voters at all corners."""
+    k = len(gamma) - 1
+    chance = [keep * (2 * ones > k) + (1 - keep) / 2 for ones, keep in enumerate(gamma)]
+    for sides in brute.pmfs(k, r, Fraction(0)):
+        one, other = (sum(map(Fraction.__mul__, pmf, chance), Fraction(0)) for pmf in sides)
+        yield one, other
 
 
-def worst_ratio(gamma: Sequence[Fraction], pairs: Sequence[Pair]) -> Fraction:
-    """Largest Pr[o | p] / Pr[o | p'] over all voters at the given pairs and both outputs."""
-    found = []
-    for voters in combinations_with_replacement(pairs, len(gamma) - 1):
-        one, other = (output_one(gamma, [v[side] for v in voters]) for side in (0, 1))
-        for here, there in ((one, other), (1 - one, 1 - other)):
-            assert there > 0 or here == 0
-            if there > 0:
-                found.append(here / there)
-    return max(found)
+def worst_ratio(gamma: Sequence[Fraction], r: Fraction) -> Fraction:
+    """Largest Pr[o | p] / Pr[o | p'] over both outputs."""
+    pairs = [pair for p, q in chances_of_one(gamma, r) for pair in ((p, q), (1 - p, 1 - q))]
+    assert all(q > 0 or p == 0 for p, q in pairs)
+    return max(p / q for p, q in pairs if q)
 
 
 def slacks(upper: Sequence[Fraction], allowance: int, *, full: bool) -> Iterator[fmpz_poly]:
@@ -87,18 +82,6 @@ def is_private_for_every_epsilon(
     return all(int(c) >= 0 for row in slacks(upper, allowance, full=full) for c in row.coeffs())
 
 
-def majority_of_sample(voters: int, size: int) -> list[Fraction]:
-    """Pr[majority of ``size`` of the voters is 1 | l] on 0..K; a tie counts half."""
-    found = []
-    for ones in range(voters + 1):
-        ways = Fraction(0)
-        for j in range(size + 1):
-            share = Fraction(1, 2) if 2 * j == size else Fraction(int(2 * j > size))
-            ways += share * comb(ones, j) * comb(voters - ones, size - j)
-        found.append(ways / comb(voters, size))
-    return found
-
-
 @pytest.mark.slow_after(1)
 @pytest.mark.parametrize("k", [3, 5, 7, 9, 11, 21, 51])
 def test_the_harmonic_noise_function_is_private_for_every_epsilon(k: int) -> None:
@@ -114,7 +97,7 @@ def test_the_polynomials_tell_what_is_broken() -> None:
     assert len(list(slacks([one, third], 1, full=True))) == comb(6, 3)
     assert is_private_for_every_epsilon([one, third], 1, full=True)
     assert not is_private_for_every_epsilon([one, one], 1)
-    assert worst_ratio([one] * 4, corners(Fraction(2), Fraction(0))) == 4
+    assert worst_ratio([one] * 4, Fraction(2)) == 4
 
 
 @pytest.mark.slow_after(1)
@@ -133,7 +116,7 @@ def test_theorem_4_1_holds_for_unequal_voters(k: int) -> None:
 def test_sampling_spends_exactly_half_rounded_up(k: int, r: Fraction) -> None:
     for size in range(1, k + 1):
         gamma = [abs(2 * chance - 1) for chance in majority_of_sample(k, size)]
-        assert worst_ratio(gamma, corners(r, Fraction(0))) == r ** ceil(size / 2)
+        assert worst_ratio(gamma, r) == r ** ceil(size / 2)
         np.testing.assert_allclose(
             [float(g) for g in gamma], baselines.subsampling(k, size), atol=1e-15
         )
@@ -144,8 +127,7 @@ def test_sampling_spends_exactly_half_rounded_up(k: int, r: Fraction) -> None:
 def test_the_largest_constant_by_brute_force(m: int) -> None:
     r, target = Fraction(exp(0.1)), Fraction(exp(0.1 * m))
     largest = Fraction(1)
-    for voters in combinations_with_replacement(corners(r, Fraction(0)), 5):
-        one, other = (output_one([Fraction(1)] * 6, [v[s] for v in voters]) for s in (0, 1))
+    for one, other in chances_of_one([Fraction(1)] * 6, r):
         f = (2 * one - 1) - target * (2 * other - 1)
         if f > 0:
             largest = min(largest, (target - 1) / f)

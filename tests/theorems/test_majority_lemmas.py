@@ -17,8 +17,7 @@ from random import Random
 
 import pytest
 
-from experiments.majority import baselines
-from tests.oracles import binomial, poisson_binomial
+from tests.oracles import binomial, majority_of_sample, poisson_binomial
 
 Gamma = tuple[Fraction, ...]
 """gamma's upper half, l = (K + 1) / 2..K."""
@@ -60,35 +59,27 @@ def _pairs(ratio: Fraction, points: int) -> Iterator[tuple[Fraction, Fraction, F
             yield p, low + (high - low) * Fraction(j, points), low, j < points
 
 
-def _cases(
-    gammas: Sequence[Gamma], allowances: Sequence[int]
-) -> Iterator[tuple[Fraction, Gamma, Fraction]]:
-    """Yield e^epsilon, gamma and e^(m epsilon)."""
-    for ratio, gamma, m in product(RATIOS, gammas, allowances):
-        yield ratio, gamma, ratio**m
-
-
 def _lowest_q(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    for ratio, gamma, target in _cases(gammas, (1, (k + 1) // 2, k)):
+    for ratio, gamma, m in product(RATIOS, gammas, (1, (k + 1) // 2, k)):
         # f(p, low) - f(p, q) = e^(m epsilon) (H(q) - H(low)).
         for _, q, low, _ in _pairs(ratio, points):
-            yield target * (mean_output(gamma, q) - mean_output(gamma, low))
+            yield ratio**m * (mean_output(gamma, q) - mean_output(gamma, low))
 
 
 def _boundary(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
-    for ratio, gamma, target in _cases(gammas, (1, (k + 1) // 2, k)):
+    for ratio, gamma, m in product(RATIOS, gammas, (1, (k + 1) // 2, k)):
         for p, q, _, inside in _pairs(ratio, points):
             if inside:
                 ends = [mean_output(gamma, end) for end in allowed(p, ratio)]
-                yield target * (mean_output(gamma, q) - min(ends))
+                yield ratio**m * (mean_output(gamma, q) - min(ends))
 
 
 def _ordered(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
     flat = (Fraction(0),) * ((k + 1) // 2)
-    for ratio, gamma, target in _cases((*gammas, flat), (1, k)):
+    for ratio, gamma, m in product(RATIOS, (*gammas, flat), (1, k)):
         for p, q, _, _ in _pairs(ratio, points):
             high, low = (mean_output(gamma, x) for x in (max(p, q), min(p, q)))
-            yield (high - target * low) - (low - target * high)
+            yield (high - ratio**m * low) - (low - ratio**m * high)
 
 
 def _slack(gamma: Gamma, ratio: Fraction, m: int, points: int) -> Iterator[Fraction]:
@@ -150,21 +141,11 @@ def _hypergeometric(k: int, *_: object) -> Iterator[Fraction]:
                 yield -abs(mean / comb(k, m) - _pmf(m, p)[j])
 
 
-def double_subsampling(voters: int, m: int) -> Gamma:
-    """Return equation 148's gamma, in fractions."""
-    size = 2 * m - 1
-    whole = comb(voters, size)
-    return tuple(
-        2
-        * Fraction(sum(comb(x, i) * comb(voters - x, size - i) for i in range(m, size + 1)), whole)
-        - 1
-        for x in range((voters + 1) // 2, voters + 1)
-    )
-
-
 def _sampled(k: int, _: Sequence[Gamma], points: int) -> Iterator[Fraction]:
     for ratio, m in product(RATIOS, range(1, (k - 1) // 2 + 1)):
-        yield from _slack(double_subsampling(k, m), ratio, m, points)
+        # Equation 148's gamma.
+        upper = majority_of_sample(k, 2 * m - 1)[(k + 1) // 2 :]
+        yield from _slack(tuple(2 * chance - 1 for chance in upper), ratio, m, points)
 
 
 def _errors(k: int, gammas: Sequence[Gamma], points: int) -> Iterator[Fraction]:
@@ -203,12 +184,6 @@ def test_the_allowed_pairs_are_those_of_privacy() -> None:
         p, q = Fraction(i, 10), Fraction(j, 10)
         low, high = allowed(p, ratio)
         assert private(p, q) == (low <= q <= high)
-
-
-def test_double_subsampling_is_the_package_s() -> None:
-    for k, m in ((5, 2), (7, 3), (11, 4)):
-        found = baselines.double_subsampling(k, m)[(k + 1) // 2 :]
-        assert [float(g) for g in double_subsampling(k, m)] == pytest.approx(found, abs=1e-12)
 
 
 # K, steps of the grid of p and of q for each p, and random noise functions.

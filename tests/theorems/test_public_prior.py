@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from tests.public_prior.closed_forms import leximin, recursion
+
 Kernel = list[list[Fraction]]
 ONE = Fraction(1)
 
@@ -20,17 +22,6 @@ def priors(draw: random.Random, count: int) -> list[list[Fraction]]:
     return found
 
 
-def recursion(q: list[Fraction], r: Fraction) -> Kernel:
-    """Algorithm 1 as the paper prints it, block by block."""
-    if len(q) == 1:
-        return [[ONE]]
-    d, rest = r * q[0] + 1 - q[0], sum(q[1:])
-    inner = recursion([mass / rest for mass in q[1:]], r)
-    scale = 1 - q[0] / d
-    top = [r * q[0] / d, *(mass / d for mass in q[1:])]
-    return [top, *([q[0] / d, *(scale * entry for entry in row)] for row in inner)]
-
-
 def closed_form(q: list[Fraction], r: Fraction) -> Kernel:
     """The page's formula."""
     scale, left = [], ONE
@@ -41,29 +32,6 @@ def closed_form(q: list[Fraction], r: Fraction) -> Kernel:
         [r * scale[i] * q[i] if i == j else scale[min(i, j)] * q[j] for j in range(len(q))]
         for i in range(len(q))
     ]
-
-
-def leximin(q: list[Fraction], r: Fraction) -> tuple[list[Fraction], Kernel]:
-    """The diagonal and the kernel of the page, M from the ascending b one after the other."""
-    n, b = len(q), [r * mass / (1 + (r - 1) * mass) for mass in q]
-    level = ONE
-    for first in range(n + 1):
-        # The first categories are at their b, the others at M.
-        level = (r - sum(b[:first])) / (r - 1 + n - first)
-        if first == n or b[first] >= level:
-            break
-    d = [min(value, level) for value in b]
-    u, rho = [value / r for value in d], [(r - 1) * (level - value) / r for value in d]
-    kappa = [mass - low * (1 + (r - 1) * mass) for mass, low in zip(q, u, strict=True)]
-    total = sum(kappa)
-    kernel = [
-        [
-            u[j] * (r if i == j else 1) + (rho[i] * kappa[j] / total if total else 0)
-            for j in range(n)
-        ]
-        for i in range(n)
-    ]
-    return d, kernel
 
 
 def check_kernel(kernel: Kernel, q: list[Fraction], r: Fraction) -> None:

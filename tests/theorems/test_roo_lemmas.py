@@ -7,15 +7,14 @@ counterexample refutes the lemma. Lemmas 1 and 9 are with Table I.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 
 import pytest
 
 from dpopt import roo
 from tests.oracles import exponential
+from tests.roo.brute import Case, full_weights
 
 Margins = Iterator[tuple[int, Fraction]]
 """m, and the right side minus the left side."""
@@ -31,79 +30,6 @@ over_grids = pytest.mark.parametrize(
         ),
     ],
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """One setting, and the recursion of one of the papers at it.
-
-    Attributes:
-        n: records.
-        k: categories.
-        e: replaces e^epsilon.
-        conference: whether the recursion is the conference paper's, without u', v' and w'.
-    """
-
-    n: int
-    k: int
-    e: Fraction
-    conference: bool
-
-    @property
-    def last(self) -> int:
-        """M = floor(n / k)."""
-        return self.n // self.k
-
-    @property
-    def free(self) -> int:
-        """The largest m that lemma 2 is about: floor(1 / (e - 1)), at most M."""
-        return min(self.last, math.floor(1 / (self.e - 1)))
-
-    def u(self, m: int) -> Fraction:
-        """u_m, (65)."""
-        return Fraction(1, self.k) - Fraction(m + 1, self.n)
-
-    def v(self, m: int) -> Fraction:
-        """v_m, (66)."""
-        return self.e * (Fraction(1, self.k) - Fraction(m, self.n))
-
-    def w(self, m: int) -> Fraction:
-        """w_m, (67)."""
-        return (m * self.e - m - 1) / self.n
-
-    def t(self, m: int) -> Fraction:
-        """w_m / (u_m - v_m), (83)."""
-        return self.w(m) / (self.u(m) - self.v(m))
-
-    @cached_property
-    def primed(self) -> tuple[Fraction, Fraction, Fraction]:
-        """u', v' and w', (62) to (64)."""
-        part = Fraction(1, self.k) - 1
-        return part - Fraction(1, self.n), self.e * part, self.e - 1 - Fraction(1, self.n)
-
-    def first(self, m: int) -> Fraction:
-        """f_1(m, q_{m-1}), for m < n / k."""
-        return (self.u(m) * self.q[m - 1] - self.w(m)) / self.v(m)
-
-    def second(self, m: int) -> Fraction:
-        """f_2(q_{m-1})."""
-        u, v, w = self.primed
-        return (v * self.q[m - 1] + w) / u
-
-    @cached_property
-    def q(self) -> list[Fraction]:
-        """q_0, ..., q_M by algorithm 2."""
-        n, k = self.n, self.k
-        q = [1 / (1 + Fraction(n, k) * (self.e - 1))]
-        u, v, w = self.primed
-        for m in range(1, self.last + 1):
-            terms = [Fraction(0)]
-            if m * k < n:
-                terms.append((self.u(m) * q[-1] - self.w(m)) / self.v(m))
-            if not self.conference:
-                terms.append((v * q[-1] + w) / u)
-            q.append(max(terms))
-        return q
 
 
 def _row_69(case: Case) -> Margins:
@@ -253,13 +179,14 @@ def all_reach(pmf: Sequence[Fraction], records: int, least: int) -> Fraction:
     return sums[records] * math.factorial(records)
 
 
-def test_the_recursions_of_the_lemmas_are_those_of_the_package() -> None:
-    # The package rounds each q_m up to a multiple of 2^-62, in the place of e of `RooSetting`.
-    for n, k, epsilon in ((20, 3, 0.1), (3, 2, 0.5), (24, 3, 0.05), (7, 4, 1.0)):
+SETTINGS = [*product((5, 12, 20, 49), (2, 3, 4, 7), (0.02, 0.3, 1.5)), (20, 3, 0.1), (3, 2, 0.5)]
+
+
+@pytest.mark.parametrize("rule", ["journal", "conference"])
+def test_the_recursions_of_the_lemmas_are_those_of_the_package(rule: str) -> None:
+    # The package rounds up to a multiple of 2^-62 in every step, with the ratio of `RooSetting`.
+    for n, k, epsilon in [*SETTINGS, (24, 3, 0.05), (7, 4, 1.0)]:
         setting = roo.RooSetting(n, k, epsilon)
-        for rule in ("journal", "conference"):
-            weights = roo.rule_weights(setting, rule)
-            q = Case(n, k, setting.ratio, rule == "conference").q
-            for m, value in enumerate(q):
-                found = Fraction(weights[m] if m < len(weights) else 0, 1 << 62)
-                assert 0 <= found - value <= Fraction(len(q), 1 << 58)
+        q = Case(n, k, setting.ratio, rule == "conference").q
+        for weight, value in zip(full_weights(setting, rule), q, strict=True):
+            assert abs(Fraction(weight, 1 << 62) - value) <= Fraction(len(q), 1 << 58)

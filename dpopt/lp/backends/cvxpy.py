@@ -11,10 +11,9 @@ import cvxpy as cp
 import numpy as np
 
 from dpopt._errors import ParameterError, SolverError
-from dpopt.lp.backends import RawSolution
+from dpopt.lp.backends import RawSolution, interruptible
 from dpopt.lp.backends.highs import silence
-from dpopt.lp.backends.interrupt import interruptible
-from dpopt.lp.model import Model, Rows, stack
+from dpopt.lp.problem import Model, Rows, stack
 from dpopt.lp.solution import Status
 
 # After a time limit cvxpy reports "user_limit" and a vector of zeros, which is no solution.

@@ -10,9 +10,8 @@ import numpy as np
 
 from dpopt._errors import SolverError
 from dpopt._types import Vector
-from dpopt.lp.backends import RawSolution
-from dpopt.lp.backends.interrupt import interruptible
-from dpopt.lp.model import Model, Rows, stack
+from dpopt.lp.backends import RawSolution, interruptible
+from dpopt.lp.problem import Model, Rows, stack
 from dpopt.lp.solution import BASIC, Status, Statuses
 
 # HiGHS's statuses; for what is not listed, such as "unbounded or infeasible", the next fallback

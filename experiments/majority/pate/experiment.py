@@ -5,20 +5,18 @@ Three training runs give wide intervals: that a printed mean lies within one say
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import gt
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 from matplotlib.figure import Figure
 
 from experiments import drawing
-from experiments.ensembles.common import meanings
 from experiments.majority.pate.aggregate import (
-    METHODS,
     aggregators,
     agreement_table,
     drawn_records,
@@ -30,7 +28,7 @@ from experiments.majority.pate.published import ORDERED, PRINTED_METHODS, WITHIN
 from experiments.majority.pate.rates import load_rates
 from experiments.majority.pate.votes import SHIPPED, Votes, load_votes
 from experiments.parameters import Count, Seed, Some, configuration
-from experiments.registry import Cell, Comparison, Outcome, Table, experiment, track
+from experiments.registry import Cell, Comparison, Outcome, Table, experiment, meanings, track
 from experiments.verdicts import not_comparable, observed
 
 _NAMES = {"gnmax": "GNMax", "subsampling": "Subsampling", "surrogate": "The optimised gamma"}
@@ -40,17 +38,15 @@ _ONE_RUN = "one training run has no spread"
 Runs = Mapping[str, Sequence[float]]
 _SHIPPED = "recorded votes of our teachers, shipped with the project"
 
-CURVES = {
-    "gnmax": ("GNMax, Rényi bound (the paper's)", "baseline-3"),
-    "gnmax-label": ("GNMax, exact for the label", "baseline-2"),
-    "subsampling": ("DaRRM, subsampling", "baseline"),
-    "surrogate": ("DaRRM, the paper's objective", "paper"),
-    "mean": ("DaRRM, expected error, independent $p_i$", "optimum"),
-    "common-p": ("DaRRM, expected error, common $p$", "variant"),
-}
-CEILINGS = {
-    "private-majority": ("majority of private teachers, no noise", "noise"),
-    "plain-majority": ("majority of teachers without privacy", "limit"),
+_LOOKS: drawing.Looks = {
+    "gnmax": ("GNMax, Rényi bound (the paper's)", drawing.line("baseline-3")),
+    "gnmax-label": ("GNMax, exact for the label", drawing.line("baseline-2")),
+    "subsampling": ("DaRRM, subsampling", drawing.line("baseline")),
+    "surrogate": ("DaRRM, the paper's objective", drawing.line("paper")),
+    "mean": ("DaRRM, expected error, independent $p_i$", drawing.line("optimum")),
+    "common-p": ("DaRRM, expected error, common $p$", drawing.line("variant")),
+    "private-majority": ("majority of private teachers, no noise", drawing.beside("noise")),
+    "plain-majority": ("majority of teachers without privacy", drawing.beside("limit")),
 }
 _TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion"}
 
@@ -83,32 +79,28 @@ class Config:
         return tuple(SHIPPED[name] for name in self.datasets)
 
 
-QUICK = Config()
-
-
 @experiment(
     "majority-tables-1-6-8-10",
-    config=replace(QUICK, draws=1000),
-    quick=QUICK,
+    config=Config(draws=1000),
+    quick=Config(),
     effort=("draws", "seed"),
 )
 def run(config: Config) -> Outcome:
     """Aggregate the votes in every way, for every target."""
-    shipped = config.votes is None
     rows: dict[str, list[dict[str, Cell]]] = {}
     compared: list[Comparison] = []
     for path in config.sources():
         votes = load_votes(path)
-        part = _tables(votes, config)
-        compared += comparisons(part, votes.dataset)
-        for name, table in part.items():
+        tables = _tables(votes, config)
+        compared += comparisons(tables, votes.dataset)
+        for name, table in tables.items():
             own = ({"dataset": votes.dataset, **record} for record in table.records)
             rows.setdefault(name, []).extend(own)
-    whole = {name: Table.of(parts) for name, parts in rows.items()}
-    whole["methods"] = meanings(METHODS)
-    if shipped:
+    whole = {name: Table.of(records) for name, records in rows.items()}
+    whole["methods"] = meanings(Path(__file__).parent, "majority-tables-1-6-8-10")
+    if config.votes is None:
         whole["learning-rates"] = load_rates()
-    return Outcome(whole, tuple(compared), data=_SHIPPED if shipped else str(config.votes))
+    return Outcome(whole, tuple(compared), data=config.votes or _SHIPPED)
 
 
 def _tables(votes: Votes, config: Config) -> dict[str, Table]:
@@ -132,16 +124,16 @@ def _tables(votes: Votes, config: Config) -> dict[str, Table]:
 def comparisons(tables: Mapping[str, Table], dataset: str) -> tuple[Comparison, ...]:
     """Compare every printed accuracy, and the orders that the paper sees in them."""
     accuracy, queries = tables["accuracy"], tables["queries"]
-    found = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
+    judged = [row for method in PRINTED_METHODS for row in _printed(queries, method)]
     at = {m: _runs(accuracy.select(m=m)) for m in accuracy.distinct("m")}
     if 3 in at:
-        found.append(_highest(at[3]))
-    found += [_independent(at), _private_teachers(at)]
+        judged.append(_highest(at[3]))
+    judged += [_independent(at), _private_teachers(at)]
     if dataset == "mnist":
-        return tuple(found)
+        return tuple(judged)
     return tuple(
         replace(each, claim=f"{dataset}: {each.claim}", statement=f"{each.statement}, {dataset}")
-        for each in found
+        for each in judged
     )
 
 
@@ -154,47 +146,42 @@ def _runs(accuracy: Table) -> Runs:
 
 def _printed(queries: Table, method: str) -> list[Comparison]:
     """Compare the printed means of one method; none if the paper has none for these votes."""
-    rows = queries.select(method=method).records
-    part = [row for row in rows if row["printed_mean"] is not None]
-    if not part:
+    rows = [row for row in queries.select(method=method).records if row["printed_mean"] is not None]
+    if not rows:
         return []
-    last = max(row["Q"] for row in part)
-    shown = [row for row in part if row["Q"] == last]
+    shown = _most_queries(rows)
     printed = ", ".join(f"{row['printed_mean']:.2f}" for row in shown)
-    allowances = ", ".join(str(row["m"]) for row in shown)
-    ours = ", ".join(_with_spread(row["exact_mean"], row["run_spread"]) for row in shown)
-    words = f"{_NAMES[method]}: {printed} at m = {allowances}, Q = {last}, and for each other Q."
+    claim = (
+        f"{_NAMES[method]}: {printed} {_where([row['m'] for row in shown])}, Q = {shown[0]['Q']}, "
+        "and for each other Q."
+    )
+    ours = f"{_means(row['exact_mean'] for row in shown)}"
     name = f"Tables 1, 6, 8 and 10, {method}"
-    gaps = fmean(row["exact_minus_printed"] for row in part)
-    if any(row["within"] is None for row in part):
-        found = f"{ours}; mean difference {gaps:+.3f}."
-        return [not_comparable(words, found, _VOTES, why=_ONE_RUN, name=name)]
-    near = sum(row["within"] for row in part)
-    widths = [row["allowed_difference"] for row in part]
-    return [
-        observed(
-            words,
-            f"{ours}; {near} of {len(part)} within {min(widths):.2f} to {max(widths):.2f}, mean "
-            f"difference {gaps:+.3f}.",
-            _VOTES,
-            alike=near == len(part),
-            rule=WITHIN,
-            name=name,
-        )
-    ]
+    apart = f"mean difference {fmean(row['exact_minus_printed'] for row in rows):+.3f}"
+    if any(row["within"] is None for row in rows):
+        return [not_comparable(claim, f"{ours}; {apart}.", _VOTES, why=_ONE_RUN, name=name)]
+    within = sum(row["within"] for row in rows)
+    widths = [row["allowed_difference"] for row in rows]
+    ours += f"; {within} of {len(rows)} within {min(widths):.2f} to {max(widths):.2f}, {apart}."
+    return [observed(claim, ours, _VOTES, alike=within == len(rows), rule=WITHIN, name=name)]
 
 
-def _with_spread(mean: float, spread: float | None) -> str:
-    return f"{mean:.3f}" if spread is None else f"{mean:.3f} ({spread:.3f})"
+def _most_queries(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    most = max(row["Q"] for row in rows)
+    return [row for row in rows if row["Q"] == most]
+
+
+def _means(means: Iterable[float]) -> str:
+    return ", ".join(f"{mean:.3f}" for mean in means)
 
 
 def _highest(at: Runs) -> Comparison:
     runs = list(zip(*(at[method] for method in PRINTED_METHODS), strict=True))
     first = sum(max(run) == run[PRINTED_METHODS.index("surrogate")] for run in runs)
-    means = ", ".join(f"{_NAMES[method]} {fmean(at[method]):.3f}" for method in PRINTED_METHODS)
+    means = _means(fmean(at[method]) for method in PRINTED_METHODS)
     return observed(
         "At m = 3 the optimised gamma has the highest accuracy of the three (Table 1).",
-        f"In {first} of {len(runs)} training runs; {means} in the mean.",
+        f"In {first} of {len(runs)} training runs; {', '.join(PRINTED_METHODS)}: {means}.",
         _VOTES,
         alike=first == len(runs),
         rule=ORDERED,
@@ -203,21 +190,15 @@ def _highest(at: Runs) -> Comparison:
 
 
 def _independent(at: Mapping[int, Runs]) -> Comparison:
-    """Say where a belief in independent p_i loses to the paper's gamma: in the mean, how often."""
+    """Say where a belief in independent p_i loses to the paper's gamma in the mean."""
     paper, ours, common = (
-        ", ".join(f"{fmean(row[method]):.3f}" for row in at.values())
-        for method in ("surrogate", "mean", "common-p")
+        [fmean(row[method]) for row in at.values()] for method in ("surrogate", "mean", "common-p")
     )
-    behind = {
-        m: sum(a < b - 1e-9 for a, b in zip(row["mean"], row["surrogate"], strict=True))
-        for m, row in at.items()
-        if fmean(row["mean"]) < fmean(row["surrogate"]) - 1e-9
-    }
-    where = ", ".join(f"{m} ({lost} runs)" for m, lost in behind.items()) or "none"
+    behind = [m for m, a, b in zip(at, ours, paper, strict=True) if a < b - 1e-9]
     return observed(
-        f"The paper's gamma is right with {paper} on these votes {_where(list(at))}.",
-        f"The least error for independent p_i loses at m = {where}: {ours}; for one p common to "
-        f"all, this package's default, {common}.",
+        f"The paper's gamma is right with {_means(paper)} on these votes {_where(at)}.",
+        f"The least error for independent p_i loses {_where(behind)}: {_means(ours)}; for one p "
+        f"common to all, this package's default, {_means(common)}.",
         _VOTES,
         alike=not behind,
         rule="agrees if the mean over the runs for independent p_i is nowhere lower",
@@ -230,19 +211,17 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
 
     The paper's sigma makes GNMax's noisy counts private; its label costs less than DaRRM's.
     """
-    ahead, still, behind = (
-        [m for m, row in at.items() if all(map(gt, row[better], row[worse]))]
-        for better, worse in (
-            ("surrogate", "gnmax"),
-            ("surrogate", "gnmax-label"),
-            ("gnmax-label", "surrogate"),
-        )
-    )
+
+    def ahead(better: str, worse: str) -> list[int]:
+        return [m for m, row in at.items() if all(map(gt, row[better], row[worse]))]
+
+    still = ahead("surrogate", "gnmax-label")
     return observed(
         "There are regimes where ensembling private teachers gives a higher utility than GNMax, "
         "both with the same privacy loss (section 6.2).",
-        f"With the paper's sigma in every run {_where(ahead)}; with the least noise for its "
-        f"label, the same loss, {_where(still)}, and GNMax is ahead in every run {_where(behind)}.",
+        f"With the paper's sigma in every run {_where(ahead('surrogate', 'gnmax'))}; with the "
+        f"least noise for its label, the same loss, {_where(still)}, and GNMax is ahead in every "
+        f"run {_where(ahead('gnmax-label', 'surrogate'))}.",
         _VOTES,
         alike=bool(still),
         rule="agrees if it holds in every training run at some m, against the least noise for the "
@@ -251,7 +230,7 @@ def _private_teachers(at: Mapping[int, Runs]) -> Comparison:
     )
 
 
-def _where(allowances: list[int]) -> str:
+def _where(allowances: Collection[int]) -> str:
     return f"at m = {', '.join(map(str, allowances))}" if allowances else "at no m"
 
 
@@ -259,28 +238,24 @@ def _where(allowances: list[int]) -> str:
 def plot(outcome: Outcome) -> Figure:
     """Draw exact accuracy against m for each data set, with what the paper printed."""
     accuracy, drawn = outcome.tables["accuracy"], outcome.tables["queries"]
-    names = accuracy.distinct("dataset")
-    figure, panels = drawing.panels(
-        len(names), 2, "allowance $m$", "accuracy of labels", height=1.0, sharex=True, sharey=True
+    shape = {"height": 1.0, "sharex": True, "sharey": True}
+    figure, panels = drawing.by_panel(
+        accuracy, ["dataset"], "{dataset}", 2, "allowance $m$", "accuracy of labels", **shape
     )
-    for axes, name in zip(panels, names, strict=True):
-        part = accuracy.select(dataset=name)
-        for method, (label, role) in (CURVES | CEILINGS).items():
-            curve = part.select(method=method)
-            look = drawing.line(role, **({"marker": ""} if method in CEILINGS else {}))
-            axes.plot(curve.column("m"), curve.column("accuracy"), label=label, **look)
-            shown = drawn.select(dataset=name, method=method)
-            rows = [row for row in shown.records if row["printed_mean"] is not None]
+    for axes, part in panels.items():
+        drawing.draw(axes, part, "m", "accuracy", _LOOKS, by="method")
+        name = part.column("dataset")[0]
+        for method in PRINTED_METHODS:
+            shown = drawn.select(dataset=name, method=method).records
+            rows = [row for row in shown if row["printed_mean"] is not None]
+            look = {"linestyle": "none", "markerfacecolor": "white", "markersize": 6}
             if rows:
-                last = [row for row in rows if row["Q"] == max(row["Q"] for row in rows)]
-                look |= {"linestyle": "none", "markerfacecolor": "white", "markersize": 6}
-                at, printed = [r["m"] for r in last], [r["printed_mean"] for r in last]
-                axes.plot(at, printed, label=f"_{label}", **look)
-        axes.set_xticks(sorted(set(part.column("m"))))
-        axes.set_title(_TITLES.get(name, str(name)))
+                last, (label, line) = _most_queries(rows), _LOOKS[method]
+                values = [row["m"] for row in last], [row["printed_mean"] for row in last]
+                axes.plot(*values, label=f"_{label}", **line | look)
+        axes.set(xticks=sorted(set(part.column("m"))), title=_TITLES.get(name, str(name)))
         axes.margins(0.06)
     spread = max((s for s in accuracy.column("run_spread") if s), default=0.0)
     note = f"Lines: exact, standard deviation over training runs at most {spread:.2f}"
-    return drawing.finish(
-        figure, panels, f"{note}. White: printed in the paper for the most queries."
-    )
+    note += ". White: printed in the paper for the most queries."
+    return drawing.finish(figure, figure.axes, note)

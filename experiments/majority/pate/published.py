@@ -23,8 +23,6 @@ from statistics import variance
 
 from scipy.special import stdtrit
 
-Printed = tuple[float, float]
-
 PRINTED_METHODS = ("gnmax", "subsampling", "surrogate")
 """The columns of the printed tables: GNMax, gamma_Sub, gamma_opt."""
 
@@ -48,7 +46,7 @@ def _tables() -> dict[tuple[str, str, str], dict[str, str]]:
         return {(row["dataset"], row["m"], row["Q"]): row for row in csv.DictReader(file)}
 
 
-def printed(dataset: str, allowance: int, queries: int, method: str) -> Printed | None:
+def printed(dataset: str, allowance: int, queries: int, method: str) -> tuple[float, float] | None:
     """Return the printed mean and standard deviation; None where the paper prints none."""
     row = _tables().get((dataset, str(allowance), str(queries)))
     if row is None or method not in PRINTED_METHODS:

@@ -28,17 +28,8 @@ from experiments.registry import Table
 if TYPE_CHECKING:
     from experiments.majority.pate.votes import Bits
 
-COLUMNS = (
-    "dataset",
-    "teachers",
-    "learning_rate",
-    "seed",
-    "lowest",
-    "mean",
-    "highest",
-    "majority",
-    "chosen",
-)
+ACCURACIES = ("lowest", "mean", "highest", "majority")
+COLUMNS = ("dataset", "teachers", "learning_rate", "seed", *ACCURACIES, "chosen")
 KINDS = ("private", "non-private")
 
 CAPTION = (

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpopt.files import write_text
+from experiments.arrays import Floats
 from experiments.data import refused
 
 Bits = npt.NDArray[np.uint8]
@@ -80,6 +81,16 @@ class Votes:
         """The teachers' epsilon rounded up to four decimals, as the paper states it."""
         return math.ceil(round(self.epsilon * 1e4, 6)) / 1e4
 
+    def right(self, teachers: str, chances: Floats) -> Floats:
+        """Return the probability that each image's label comes out right, shape (runs, images).
+
+        Args:
+            teachers: whose votes are read, "private" or "plain".
+            chances: Pr[label 1 | l ones among the votes], l = 0..K, shape (K + 1,).
+        """
+        ones = np.array([getattr(run, teachers).sum(axis=0, dtype=np.int64) for run in self.runs])
+        return np.where(self.labels == 1, chances[ones], 1.0 - chances[ones])
+
 
 def save_votes(votes: Votes, path: Path) -> None:
     """Write the votes as JSON, each teacher's as the hexadecimal digits of its packed bits."""
@@ -127,11 +138,8 @@ def load_votes(path: Path) -> Votes:
     runs = tuple(
         Run(run["seed"], unpacked(run["private"]), unpacked(run["plain"])) for run in body["runs"]
     )
-    classes = tuple(body["classes"])
-    dataset, epsilon, delta, record = (
-        body[name] for name in ("dataset", "epsilon", "delta", "record")
-    )
-    return Votes(dataset, classes, labels, runs, epsilon, delta, record)
+    kept = {name: body[name] for name in ("dataset", "epsilon", "delta", "record")}
+    return Votes(classes=tuple(body["classes"]), labels=labels, runs=runs, **kept)
 
 
 def _bits(values: npt.ArrayLike) -> Bits:
