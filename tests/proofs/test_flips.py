@@ -100,7 +100,9 @@ def test_neighbours_of_a_majority_are_those_of_its_votes() -> None:
             ]
             known.append(tuple(map(Fraction, sides[::direction])))
     shown = [(Fraction(one[0], scale), Fraction(other[0], scale)) for one, other in listed]
-    assert np.allclose(*(np.array(sorted(pairs), float) for pairs in (shown, known)), 0, 1e-12)
+    assert np.allclose(
+        np.array(sorted(shown), float), np.array(sorted(known), float), rtol=0, atol=1e-12
+    )
     for p, q in shown:
         exact, other = min(known, key=lambda pair: abs(pair[0] - p) + abs(pair[1] - q))
         # The first is rounded up, the second down.
