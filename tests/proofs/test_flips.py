@@ -130,6 +130,10 @@ def test_rows_and_costs_of_a_rule_are_of_the_least_counts_that_it_has() -> None:
     for stored, last in ((None, [Fraction(1, 2)]), ([1 << 61], [])):
         costs = verify.roo({**setting, "rule": "conference"}, stored, None, {}).cost
         assert list(costs.values()) == [1, 1, 1, *last]
+    # One q for all four least counts; and one record, whose least count is 0.
+    assert verify.roo({**setting, "rule": "roo"}, None, None, {}).cost == {("q", 0): 4}
+    one = {**setting, "records": 1, "rule": "conference"}
+    assert verify.roo(one, None, None, {}).cost == {("q", 0): 1}
 
 
 def test_growth_of_a_floor_counts_its_first_step_beyond_the_table() -> None:
