@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import dpopt
 from dpopt import Kernel, Majority, verify
@@ -80,20 +81,33 @@ def test_one_voter_of_a_uniform_that_is_not_even() -> None:
 
 def test_neighbours_of_a_majority_are_those_of_its_votes() -> None:
     """All m voters of a record answer alike with chance b, or 1 - b; the others are fixed."""
-    chance, table = {2: 0.6, 3: 0.9, 1: 0.4, 0: 0.1}, [["6", "4"], ["9", "1"]]
+    table = {"total": "10", "weights": [["6", "4"], ["9", "1"]]}
+    chance = [Fraction(ones, 10) for ones in (1, 4, 6, 9)]
     setting = {"voters": 3, "epsilon": 0.5, "allowance": 1, "voter_delta": 0, "delta": 0}
-    pairs, scale = verify.labels_of_majority(setting, {"total": "10", "weights": table})
-    known = list[tuple[float, float]]()
-    for b in (1 / (1 + math.exp(-0.5)), 1 / (1 + math.exp(0.5))):
+    listed, scale = verify.labels_of_majority(setting, table)
+    with mp.workdps(100):
+        share = int(mp.ceil(mp.exp(0.5) / (1 + mp.exp(0.5)) * (1 << verify.CORNER)))
+    known = list[tuple[Fraction, ...]]()
+    for direction in (1, -1):
+        b = Fraction(share, 1 << verify.CORNER)
         for m, ones in [(3, 0), (2, 0), (2, 1), (1, 0), (1, 1), (1, 2)]:
-            votes = [(i, math.comb(m, i)) for i in range(m + 1)]
             sides = [
-                sum(n * p**i * (1 - p) ** (m - i) * chance[ones + i] for i, n in votes)
+                sum(
+                    math.comb(m, i) * p**i * (1 - p) ** (m - i) * chance[ones + i]
+                    for i in range(m + 1)
+                )
                 for p in (b, 1 - b)
             ]
-            known.append((sides[0], sides[1]))
-    shown = [(one[0] / scale, other[0] / scale) for one, other in pairs]
-    assert np.allclose(sorted(shown), sorted(known), rtol=0, atol=1e-12)
+            known.append(tuple(map(Fraction, sides[::direction])))
+    shown = [(Fraction(one[0], scale), Fraction(other[0], scale)) for one, other in listed]
+    assert np.allclose(
+        np.array(sorted(shown), float), np.array(sorted(known), float), rtol=0, atol=1e-12
+    )
+    for p, q in shown:
+        exact, other = min(known, key=lambda pair: abs(pair[0] - p) + abs(pair[1] - q))
+        # The first is rounded up, the second down.
+        assert exact <= p
+        assert q <= other
 
 
 def test_a_small_variance_is_within_its_box() -> None:
@@ -116,6 +130,10 @@ def test_rows_and_costs_of_a_rule_are_of_the_least_counts_that_it_has() -> None:
     for stored, last in ((None, [Fraction(1, 2)]), ([1 << 61], [])):
         costs = verify.roo({**setting, "rule": "conference"}, stored, None, {}).cost
         assert list(costs.values()) == [1, 1, 1, *last]
+    # One q for all four least counts; and one record, whose least count is 0.
+    assert verify.roo({**setting, "rule": "roo"}, None, None, {}).cost == {("q", 0): 4}
+    one = {**setting, "records": 1, "rule": "conference"}
+    assert verify.roo(one, None, None, {}).cost == {("q", 0): 1}
 
 
 def test_growth_of_a_floor_counts_its_first_step_beyond_the_table() -> None:
@@ -184,6 +202,21 @@ def test_a_step_is_its_sum_over_outputs_rounded_up() -> None:
             exact += max(q * v + k * (t * p - q * a) for a, v, k in lines)
         shown = verify.stepped(pair, total, t, points[1:], values[1:])
         assert exact / total <= shown < exact / total + 1 + Fraction(2, total)
+
+
+@pytest.mark.parametrize(("voters", "classes"), [(4, 3), (6, 3), (2, 10)])
+def test_each_ballot_is_replaced_once_in_each_way(voters: int, classes: int) -> None:
+    """Up to the names of classes of the same count; every class is one of the outputs."""
+    rows = [[1] * len(copies) for copies in verify.Ballots(voters, classes, None).copies]
+    ballots = verify.Ballots(voters, classes, {"total": classes, "weights": rows})
+    for at, state in enumerate(ballots.states):
+        known = set[tuple[tuple[int, int], ...]]()
+        for i, j in permutations(range(len(state)), 2):
+            after = [c - (y == i) + (y == j) for y, c in enumerate(state)]
+            known |= {tuple(sorted(zip(state, after, strict=True)))} if state[i] else set()
+        moves = [tuple(sorted(zip(state, after, strict=True))) for after in ballots.moves(at)]
+        assert sorted(moves) == sorted(known)
+    assert {sum(side) for pair in ballots.pairs() for side in pair} == {classes}
 
 
 # Files
@@ -259,4 +292,5 @@ def test_what_main_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert answered(record | {"a\n~ b\x1b[31m\x7f\u202e": 1}, tmp_path) == 0
     out, err = capsys.readouterr()
     assert err == ""
+    assert "setting.total_delta" not in out
     assert out.endswith(", file.a\\n~ b\\x1b[31m\\x7f\\u202e\n")
