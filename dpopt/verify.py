@@ -236,12 +236,19 @@ def exp(x: Number, bits: int = BITS) -> Between:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was proved about a design."""
+    """What was proved about a design.
 
-    rows: int  # number of inequalities decided
-    slack: Number = 0  # every row holds with at least this slack, which is at least 0
-    at: Any = None  # name of the row with that slack
-    missed: Number = 0  # largest violation among the rows that a design may miss (not privacy)
+    Attributes:
+        rows: number of inequalities decided.
+        slack: every row holds with at least this slack, which is at least 0.
+        at: name of the row with that slack.
+        missed: largest violation among the rows that a design may miss (not privacy).
+    """
+
+    rows: int
+    slack: Number = 0
+    at: Any = None
+    missed: Number = 0
 
 
 Growth = Callable[[int], tuple[int, int, int]]
@@ -729,13 +736,17 @@ def allowed(kind: str, setting: Any) -> None:
 class Row:
     """A row a . v <= b or a . v = b; a coefficient is a number or an enclosure of one.
 
-    Only coefficients of variables that are at least 0 may be enclosures.
+    Attributes:
+        terms: a, by variable; if the variable is at least 0, it may be an enclosure.
+        limit: b.
+        equality: whether the row is a . v = b.
+        promised: if False, a design may violate it, and the verdict says by how much.
     """
 
-    terms: dict[Variable, Number | Between]  # a, by variable
-    limit: Number | Between = 0  # b
-    equality: bool = False  # whether the row is a . v = b
-    promised: bool = True  # if False, a design may violate it, and the verdict says by how much
+    terms: dict[Variable, Number | Between]
+    limit: Number | Between = 0
+    equality: bool = False
+    promised: bool = True
 
 
 def no_row(name: Name) -> Row:
@@ -745,26 +756,42 @@ def no_row(name: Name) -> Row:
 
 @dataclass
 class Program:
-    """The linear program of a setting, and the solution that a design is."""
+    """The linear program of a setting, and the solution that a design is.
 
-    pmfs: list[Pmf]  # distributions: lists of variables >= 0, each with its sum
-    boxes: dict[Variable, Between]  # lower and upper limit of each other variable
-    cost: Mapping[Variable, Number]  # the objective, by variable
-    many: Callable[[], Iterable[Name]] = list  # names of rows that are written one by one
-    made: Callable[[Name], Row] = no_row  # writes such a row
-    maximise: bool = False  # whether a larger value is better
-    written: dict[Name, Row] = field(default_factory=dict)  # such rows that are written already
-    rows: dict[Name, Row] = field(default_factory=dict)  # the other rows
-    # The design's value of each variable; variables that it lacks are 0.
+    Attributes:
+        pmfs: distributions: lists of variables >= 0, each with its sum.
+        boxes: lower and upper limit of each other variable.
+        cost: the objective, by variable.
+        many: names of rows that are written one by one.
+        made: writes such a row.
+        maximise: whether a larger value is better.
+        written: such rows that are written already.
+        rows: the other rows.
+        point: the design's value of each variable; variables that it lacks are 0.
+        private: decides all but the other rows on integers; if None, they are decided one by one.
+        pairs: distributions of the output for neighbours, in both orders, and their total, if
+            listed.
+        mean: the value, if the point does not have all of it.
+        note: printed after the value.
+        neighbours: the inputs between which privacy was decided, in words.
+        among: printed after "no other" if the bound holds for some solutions only.
+    """
+
+    pmfs: list[Pmf]
+    boxes: dict[Variable, Between]
+    cost: Mapping[Variable, Number]
+    many: Callable[[], Iterable[Name]] = list
+    made: Callable[[Name], Row] = field(default_factory=lambda: no_row)
+    maximise: bool = False
+    written: dict[Name, Row] = field(default_factory=dict)
+    rows: dict[Name, Row] = field(default_factory=dict)
     point: dict[Variable, Number] = field(default_factory=dict)
-    # Decides all but the other rows on integers; if None, they are decided one by one.
     private: Callable[[], Verdict] | None = None
-    # Distributions of the output for neighbours, in both orders, and their total, if listed.
     pairs: Callable[[], tuple[Iterable[Pair], int]] | None = None
-    mean: Callable[[], Number] | None = None  # the value, if the point does not have all of it
-    note: str = ""  # printed after the value
-    neighbours: str = ""  # the inputs between which privacy was decided, in words
-    among: str = ""  # printed after "no other" if the bound holds for some solutions only
+    mean: Callable[[], Number] | None = None
+    note: str = ""
+    neighbours: str = ""
+    among: str = ""
 
     def names(self) -> Iterator[Name]:
         """Yield the names of all rows."""
@@ -1172,11 +1199,17 @@ def add_shortfall(
 
 @dataclass
 class WeightTable:
-    """The integer weights of a kernel, for its inputs up to symmetry."""
+    """The integer weights of a kernel, for its inputs up to symmetry.
 
-    weights: list[int]  # of one output of each variable; the variables of an input are consecutive
-    starts: list[int]  # index of the first variable of each input, and the number of variables
-    total: int  # sum of weights times counts of each input
+    Attributes:
+        weights: of one output of each variable; the variables of an input are consecutive.
+        starts: index of the first variable of each input, and the number of variables.
+        total: sum of weights times counts of each input.
+    """
+
+    weights: list[int]
+    starts: list[int]
+    total: int
 
 
 def table_of(stored: Any, sizes: list[int], counts: list[int]) -> WeightTable:
@@ -2777,14 +2810,22 @@ class Layers:
     Row i gives w_j to each j < i (flat: to all j), e_i to i, and the remainder of T to the j > i
     (flat: to all j) in proportion to k_j. With S the sum of these k and C of those before a
     category, its share begins at floor(remainder C / S), so that exactly T is given away.
+
+    Attributes:
+        bits: of T.
+        flat: whether the w and the k of a row apply to all its columns.
+        q: masses of the categories, in proportion.
+        w: weight of the columns before the diagonal.
+        e: extra weight of the diagonal.
+        k: proportions of the remainder.
     """
 
-    bits: int  # of T
-    flat: bool  # whether the w and the k of a row apply to all its columns
-    q: list[int]  # masses of the categories, in proportion
-    w: list[int]  # weight of the columns before the diagonal
-    e: list[int]  # extra weight of the diagonal
-    k: list[int]  # proportions of the remainder
+    bits: int
+    flat: bool
+    q: list[int]
+    w: list[int]
+    e: list[int]
+    k: list[int]
 
     @cached_property
     def rests(self) -> list[tuple[int, int]]:
