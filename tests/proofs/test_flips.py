@@ -283,6 +283,14 @@ def test_ratios_of_an_exact_optimum(tmp_path: Path) -> None:
     assert answered(plain, tmp_path) == 4
 
 
+def test_the_surrogate_weighs_votes_as_those_of_p_three_quarters() -> None:
+    prior = "common-uniform:0,1"
+    setting = {"voters": 5, "prior": prior, "objective": "surrogate", "coefficients": None}
+    chances = [Fraction(math.comb(5, ones) * 3**ones, 4**5) for ones in range(6)]
+    margins = [(chances[ones] - chances[5 - ones]) / 2 for ones in (3, 4, 5)]
+    assert verify.vote_weights(setting, {}) == (margins, "")
+
+
 def test_what_main_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["-h"], ["a", "b", "c"]):
         assert verify.main(arguments) == 2

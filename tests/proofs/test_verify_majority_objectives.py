@@ -282,6 +282,9 @@ def test_a_common_p_is_enclosed_below_1e_14() -> None:
     piece = verify.LargestError({"voters": 5, "prior": "common-uniform:0,0.125,0.875,1"})
     exact = 5 * Fraction(7, 64) ** 2 * Fraction(3, 4)
     assert 0 <= piece.largest([1, 0, 0], 2) - exact <= Fraction(1, 10**14)
+    inner = verify.LargestError({"voters": 5, "prior": "common-uniform:0.125,0.25"})
+    exact = 5 * Fraction(3, 16) ** 2 * Fraction(1, 2)
+    assert 0 <= inner.largest([1, 0, 0], 2) - exact <= Fraction(1, 10**14)
     # No p is sought between the intervals.
     design = dpopt.design(SETTINGS["worst pieces"])
     margins = margins_of("common-uniform:0,0.1,0.9,1", 11)
