@@ -28,8 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/*.ipynb"))
 OURS = r"(dpopt|__main__)(\.|$)"
 over_notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-# The others run at night: CI runs the cells of all where it builds the site.
-BY_DAY = ("majority", "proofs", "public_prior")
 
 LESSONS: dict[str, tuple[str, ...]] = {
     "kernel": (
@@ -122,13 +120,7 @@ def code(path: Path) -> list[str]:
 @pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore", f"error:::{OURS}")
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(p, id=p.stem, marks=[pytest.mark.nightly] * (p.stem not in BY_DAY))
-        for p in NOTEBOOKS
-    ],
-)
+@over_notebooks
 def test_notebooks_run(
     path: Path, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
