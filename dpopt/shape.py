@@ -529,8 +529,9 @@ class Design:
         """No point is better than this, in the units of `value`; None if nothing is known.
 
         A float that says how it is known, `Bound.how`: "proved", rounded outward from the rational
-        of `optimality`, of small answers, or where that was asked for; "float", from the solver's
-        duals in double precision; "stated", what a file says.
+        of `optimality`, of small answers whose proof is as tight as the solver's duals (to 1e-8),
+        or where that was asked for; "float", from these duals in double precision; "stated", what
+        a file says.
         """
         if self._float_bound is None:
             return None
@@ -544,14 +545,20 @@ class Design:
 
     @cached_property
     def _quickly_proved(self) -> bool:
-        """Whether there is a proof that takes no time worth asking for."""
-        if self.status is Status.GAP:
+        """Whether there is a tight proof that takes no time worth asking for."""
+        if self.status is Status.GAP or self._float_bound is None:
             return False
         try:
-            few = self.setting._proof_size(self.table) <= SMALL
-            return few and self.optimality is not None
+            if self.setting._proof_size(self.table) > SMALL or self.optimality is None:
+                return False
         except (ParameterError, SolverError):
             return False
+        looser = abs(self.optimality.as_float() - self._float_bound)
+        if looser <= 1e-8 * max(1.0, abs(self.value)):
+            return True
+        # The rows of the proof were not those of the optimum: it is there if it is asked for.
+        del vars(self)["optimality"]
+        return False
 
     @property
     def gap(self) -> float | None:
