@@ -193,3 +193,20 @@ def test_where_no_room_is_left_for_the_choice_any_optimum_is_taken() -> None:
     assert design.bound is not None
     assert design.value is not None
     assert abs(design.bound - design.value) < 1e-8
+
+
+def test_a_loose_proof_is_there_if_it_is_asked_for() -> None:
+    """The rows that are tight at this gamma prove less than the solver's duals say."""
+    setting = Majority(
+        *(7, 0.42521526806995075, 3.5335068862630323, 0.0, 9.380716763738204e-05),
+        objective="worst-case",
+        prior="common-uniform:0,1",
+    )
+    found = dpopt.design(setting)
+    assert found.gap == pytest.approx(0.0, abs=1e-9)
+    assert found.bound is not None
+    assert found.bound.how == "float"
+    proof = found.optimality
+    assert proof is not None
+    assert proof.gap > 1e-8
+    assert found.bound == proof.as_float()
