@@ -18,7 +18,7 @@ from experiments.registry import Table
 
 _Value = TypeVar("_Value")
 Looks = Mapping[Any, tuple[str, dict[str, Any]]]
-"""Label and keywords of ``axes.plot`` for the curve of each value of a column."""
+"""Label and keywords of ``axes.plot`` for the curve of each value of a column, or each column."""
 _MARKERS = "os^Dv<>ph"
 # Width of a letter over its height, in text that is broken into lines.
 _LETTER = 0.42
@@ -133,7 +133,7 @@ def draw_columns(
     axes: Axes,
     table: Table,
     across: str,
-    curves: Mapping[str, tuple[str, Mapping[str, Any]]],
+    curves: Looks,
     *,
     least: float = -math.inf,
 ) -> None:
